@@ -32,11 +32,11 @@ static enum status damaged(const struct verify *v, const char *what, struct err 
                    gguf_path(v->g), what);
 }
 
+/* Keys are compared in the mapped file: of one that has become shorter since it was
+ * opened none is found, so it is read first. */
 static enum status check_head(const struct verify *v, struct err *err)
 {
     const size_t n = (size_t)gguf_data_offset(v->g);
-    const struct gguf_kv *kv = gguf_kv_find(v->g, GGUF_KEY_HEAD);
-    const size_t at = (size_t)((const char *)kv->data - (const char *)gguf_image(v->g));
     unsigned char *head = malloc(n);
     uint64_t want = 0;
     enum status st;
@@ -44,8 +44,13 @@ static enum status check_head(const struct verify *v, struct err *err)
     if (!head)
         return err_set(err, ST_NO_MEMORY, "no memory to verify %s", gguf_path(v->g));
     st = gguf_read_bytes(v->g, head, n, 0, err);
-    if (!st &&
-        (!gguf_elem_u64(kv, 0, &want) || pack_head_checksum(head, n, at) != want))
+    const struct gguf_kv *kv = st ? NULL : gguf_kv_find(v->g, GGUF_KEY_HEAD);
+    const char *image = gguf_image(v->g);
+
+    if (kv)
+        gguf_elem_u64(kv, 0, &want); /* its type is known: gguf_read_layout() */
+    if (!st && (!kv || pack_head_checksum(
+                           head, n, (size_t)((const char *)kv->data - image)) != want))
         st = damaged(v, "its metadata", err);
     free(head);
     return st;
@@ -73,8 +78,11 @@ static enum status check_tensor(const struct verify *v, size_t i, struct err *er
             return err_set(err, ST_INTERRUPTED, "verifying %s was interrupted",
                            gguf_path(v->g));
     }
-    if (gguf_elem_u64(gguf_kv_find(v->g, GGUF_KEY_CHECKSUMS), i, &want) &&
-        XXH3_64bits_digest(v->sum) == want)
+    const struct gguf_kv *kv = gguf_kv_find(v->g, GGUF_KEY_CHECKSUMS);
+
+    if (kv)
+        gguf_elem_u64(kv, i, &want);
+    if (XXH3_64bits_digest(v->sum) == want)
         return ST_OK;
     snprintf(what, sizeof what, "the tensor %s",
              utf8_printable(name, sizeof name, t->name, strlen(t->name)));

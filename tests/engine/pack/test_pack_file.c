@@ -160,6 +160,21 @@ static void copied_as_it_is(void **state)
     files_remove(&f);
 }
 
+static enum status verify(const char *path, struct err *err)
+{
+    struct pack_result r;
+    struct gguf *g;
+    enum status st = gguf_open(&g, path, err);
+
+    if (st)
+        return st;
+    st = pack_verify(&r, g, NULL, NULL, err);
+    if (!st)
+        assert_int_equal(r.bytes, gguf_image_bytes(g));
+    gguf_close(g);
+    return st;
+}
+
 static void shrunk_before_it_is_loaded(void **state)
 {
     struct err err = ERR_INIT;
@@ -170,6 +185,7 @@ static void shrunk_before_it_is_loaded(void **state)
     needs_panels();
     files_make(&f);
     make_large(&f);
+    assert_int_equal(verify(f.to, &err), ST_OK);
     assert_int_equal(gguf_open(&g, f.to, &err), ST_OK);
     assert_int_equal(truncate(f.to, 20 << 20), 0);
     for (int drop = 0; drop < 2; drop++) {
@@ -191,19 +207,51 @@ static void shrunk_before_it_is_loaded(void **state)
 
 /* ---- verifying ------------------------------------------------------------------- */
 
-static enum status verify(const char *path, struct err *err)
+static bool stop(void *arg, uint64_t done, uint64_t total)
 {
-    struct pack_result r;
-    struct gguf *g;
-    enum status st = gguf_open(&g, path, err);
+    assert_true(done <= total);
+    return ++*(int *)arg == 5;
+}
 
-    if (st)
-        return st;
-    st = pack_verify(&r, g, NULL, NULL, err);
-    if (!st)
-        assert_int_equal(r.bytes, gguf_image_bytes(g));
+/* From memory, interrupted, and with ever less of the file there. */
+static void a_file_that_is_not_there_is_not_verified(void **state)
+{
+    struct err err = ERR_INIT;
+    struct pack_result r;
+    struct files f;
+    struct gguf *g, *image;
+    size_t n_bytes;
+    int n = 0;
+
+    (void)state;
+    needs_panels();
+    files_make(&f);
+    write_synth_file(f.from, &uneven_shape, QUANTMIX_Q8_0);
+    pack_file(f.from, f.to, 2);
+    unsigned char *bytes = test_read_file(f.to, &n_bytes);
+    unsigned char *aligned = aligned_alloc(64, (n_bytes + 63) / 64 * 64);
+
+    memcpy(aligned, bytes, n_bytes);
+    assert_int_equal(gguf_parse(&image, aligned, n_bytes, "memory", &err), ST_OK);
+    assert_int_equal(pack_verify(&r, image, NULL, NULL, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "memory is no packed file"));
+    gguf_close(image);
+    free(aligned);
+    free(bytes);
+
+    assert_int_equal(gguf_open(&g, f.to, &err), ST_OK);
+    err_clear(&err);
+    assert_int_equal(pack_verify(&r, g, stop, &n, &err), ST_INTERRUPTED);
+    assert_int_equal(n, 5);
+    const off_t rests[] = {(off_t)gguf_tensor_at(g, 1)->offset, 64};
+
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(truncate(f.to, rests[i]), 0);
+        err_clear(&err);
+        assert_int_equal(pack_verify(&r, g, NULL, NULL, &err), ST_IO);
+    }
     gguf_close(g);
-    return st;
+    files_remove(&f);
 }
 
 static void flip(int fd, uint64_t byte, int bit)
@@ -265,12 +313,6 @@ static void a_flipped_bit_is_found(void **state)
 }
 
 /* ---- refusals -------------------------------------------------------------------- */
-
-static bool stop(void *arg, uint64_t done, uint64_t total)
-{
-    assert_true(done <= total);
-    return ++*(int *)arg == 5;
-}
 
 static void interrupted_leaves_nothing(void **state)
 {
@@ -334,6 +376,7 @@ int main(void)
         cmocka_unit_test(same_file_whoever_makes_it),
         cmocka_unit_test(copied_as_it_is),
         cmocka_unit_test(shrunk_before_it_is_loaded),
+        cmocka_unit_test(a_file_that_is_not_there_is_not_verified),
         cmocka_unit_test(a_flipped_bit_is_found),
         cmocka_unit_test(interrupted_leaves_nothing),
         cmocka_unit_test(panels_where_rows_are_read),
