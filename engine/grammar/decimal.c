@@ -12,13 +12,11 @@
 
 const char *decimal_shortest(char *buf, double x)
 {
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(buf, 32, "%.*g", digits, x);
-        const double y = strtod(buf, NULL);
+    int digits = 15; /* 17 at most */
 
-        if (y >= x && y <= x)
-            break;
-    }
+    do
+        snprintf(buf, 32, "%.*g", digits++, x);
+    while (strtod(buf, NULL) < x || strtod(buf, NULL) > x);
     return buf;
 }
 

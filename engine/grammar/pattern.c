@@ -154,15 +154,13 @@ static uint32_t braced_code(struct pattern *p)
 {
     uint32_t c = 0;
 
-    for (p->text++; p->text < p->end && *p->text != '}' && !failed(p);) {
+    p->text++;
+    do {
         c = c << 4 | hex_code(p, 1);
         if (c > CHAR_MAX_CODE)
             refuse(p, "has an escape beyond U+10FFFF");
-    }
-    if (p->text == p->end)
-        refuse(p, "has an escape without its end");
-    else
-        p->text++;
+    } while (!failed(p) && (p->text == p->end || *p->text != '}'));
+    p->text += !failed(p);
     return c;
 }
 
@@ -199,7 +197,7 @@ static uint32_t next_char(struct pattern *p)
     int more = first < 0x80 ? 0 : first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
     uint32_t c = more == 0 ? first : first & (0x3fu >> more);
 
-    for (; more > 0 && p->text < p->end; more--)
+    for (; more > 0; more--)
         c = c << 6 | ((unsigned char)*p->text++ & 0x3f);
     return c;
 }

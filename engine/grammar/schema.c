@@ -46,8 +46,7 @@ void build_refuse(struct build *b, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(why, sizeof why, fmt, args);
     va_end(args);
-    automaton_fail(b->a, ST_INPUT, "the schema's %s: %s",
-                   *b->path ? b->path : "beginning", why);
+    automaton_fail(b->a, ST_INPUT, "the schema's %s: %s", b->path, why);
 }
 
 void build_get_count(struct build *b, const json_t *schema, const char *key,

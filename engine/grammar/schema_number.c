@@ -92,8 +92,8 @@ static void set_large(struct limit *l, double x, bool upper, bool exclusive)
         exclusive = false;
     }
     snprintf(text, sizeof text, "%.0f", x);
-    if (decimal_parse(&exact, text))
-        set_limit(l, &exact, upper, exclusive);
+    decimal_parse(&exact, text); /* it holds the digits of every double */
+    set_limit(l, &exact, upper, exclusive);
 }
 
 static void read_limit(struct build *b, const json_t *schema, const char *key,
@@ -159,10 +159,10 @@ static void read_limits(struct build *b, const json_t *schema, struct limits *l)
         if (strcmp(format, integer_formats[i].name) != 0)
             continue;
         l->integer = true;
-        if (decimal_parse(&at, integer_formats[i].lower))
-            set_limit(&l->lower, &at, false, false);
-        if (decimal_parse(&at, integer_formats[i].upper))
-            set_limit(&l->upper, &at, true, false);
+        decimal_parse(&at, integer_formats[i].lower);
+        set_limit(&l->lower, &at, false, false);
+        decimal_parse(&at, integer_formats[i].upper);
+        set_limit(&l->upper, &at, true, false);
     }
 }
 
