@@ -101,7 +101,7 @@ void *cursor_grow(struct gguf_cursor *c, void *list, size_t n, size_t *cap,
 {
     if (n < *cap)
         return list;
-    /* Of elements that a file promises it has bytes: no product is too large. */
+    /* A file has bytes for each element that it promises: no product is too large. */
     const size_t want = *cap ? *cap * 2 : 16;
     void *bigger = realloc(list, want * elem_bytes);
 

@@ -162,7 +162,7 @@ static void parts_that_lie_are_refused(void **state)
         struct part parts[2];
         const char *names[2];
         enum status st;
-        const char *says;
+        const char *message;
     } cases[] = {
         {{{0, 2, 4, {"a"}}, {1, 2, -1, {"c"}}},
          {"m-00001-of-00002.gguf", "m-00002-of-00002.gguf"},
@@ -207,8 +207,8 @@ static void parts_that_lie_are_refused(void **state)
 
         tree_new(root);
         if (join(&g, root, cases[i].names, cases[i].parts, 2, 0, &err) != cases[i].st ||
-            !strstr(err.msg, cases[i].says))
-            fail_msg("%d '%s', not '%s'", (int)err.code, err.msg, cases[i].says);
+            !strstr(err.msg, cases[i].message))
+            fail_msg("%d '%s', not '%s'", (int)err.code, err.msg, cases[i].message);
         assert_null(g);
         tree_remove(root);
     }

@@ -3,7 +3,7 @@
  * test_grammar_patterns.c - patterns with texts that they match and others,
  * as the validator jsonschema 4.26 has them; and those that are refused
  */
-#include "tests/support/grammar_rules.h"
+#include "tests/engine/grammar/grammar_rules.h"
 
 static void texts(void **state)
 {

@@ -4,7 +4,7 @@
  * and others, as the validator jsonschema 4.26 has them but for formats, which count
  * here; and those that are refused
  */
-#include "tests/support/grammar_rules.h"
+#include "tests/engine/grammar/grammar_rules.h"
 
 static void texts(void **state)
 {

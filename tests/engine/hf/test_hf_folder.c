@@ -3,7 +3,7 @@
  * test_hf_folder.c - which folders are models, which tensor is which, and which of its
  * rows is where
  */
-#include "tests/support/hf_folder.h"
+#include "tests/engine/hf/hf_folder.h"
 
 #include "engine/hf/hf_tensors_impl.h"
 
@@ -42,7 +42,7 @@ static void names_of_folders(void **state)
 static void what_is_no_model_is_named(void **state)
 {
     static const struct {
-        const char *file, *text, *says;
+        const char *file, *text, *message;
     } cases[] = {
         {"/notes.txt", "", "is a directory without a config.json"},
         {"/adapter_config.json", "{}", "holds an adapter (adapter_config.json)"},
@@ -61,7 +61,7 @@ static void what_is_no_model_is_named(void **state)
         tree_put(root, cases[i].file, cases[i].text);
         if (!strncmp(cases[i].file, "/refs", 5))
             tree_mkdir(root, "/snapshots");
-        assert_refused(hf_open(&g, root, &err), &err, ST_USAGE, cases[i].says,
+        assert_refused(hf_open(&g, root, &err), &err, ST_USAGE, cases[i].message,
                        cases[i].file);
         assert_true(hf_is_folder(root));
         snprintf(file, sizeof file, "%s%s", root, cases[i].file);
@@ -154,7 +154,7 @@ static void parts_that_do_not_fit_are_refused(void **state)
     static const struct {
         struct folder f;
         enum status st;
-        const char *says;
+        const char *message;
     } cases[] = {
         {{.files = {{"/config.json", "{'model_type':'llama'}"}}},
          ST_INPUT,
@@ -209,7 +209,7 @@ static void parts_that_do_not_fit_are_refused(void **state)
         struct gguf *g;
 
         assert_refused(open_folder(&g, &cases[i].f, &err), &err, cases[i].st,
-                       cases[i].says, cases[i].says);
+                       cases[i].message, cases[i].message);
     }
 }
 

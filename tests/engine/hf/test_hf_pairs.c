@@ -3,7 +3,7 @@
  * test_hf_pairs.c - tokenizer.json: which kind of vocabulary it becomes in GGUF, with
  * which pairs, and what is refused
  */
-#include "tests/support/hf_folder.h"
+#include "tests/engine/hf/hf_folder.h"
 
 #include "engine/tokenizer/tokenizer_impl.h"
 
@@ -209,7 +209,7 @@ static void members_become_pairs(void **state)
 static const struct {
     const char *json;
     enum status st;
-    const char *says;
+    const char *message;
 } refusals[] = {
     {MERGES(BYTES, "", "'a'"), ST_INPUT, "merge 0 is not two tokens without blanks"},
     {MERGES(BYTES, "", "'a b','ab '"), ST_INPUT, "merge 1 is not two tokens"},
@@ -255,7 +255,7 @@ static void what_is_not_understood_is_refused(void **state)
         void *image;
 
         assert_null(read_json(&image, refusals[i].json, &err, &st));
-        assert_refused(st, &err, refusals[i].st, refusals[i].says, refusals[i].json);
+        assert_refused(st, &err, refusals[i].st, refusals[i].message, refusals[i].json);
     }
 }
 
@@ -263,7 +263,7 @@ static void what_is_not_understood_is_refused(void **state)
 static void long_texts_are_refused(void **state)
 {
     static const struct {
-        const char *before, *behind, *says;
+        const char *before, *behind, *message;
     } cases[] = {
         {"{" BYTES "'model':{'type':'BPE'," ABAB "'a ", "']}}",
          "merge 0 is not two tokens"},
@@ -281,7 +281,7 @@ static void long_texts_are_refused(void **state)
 
         snprintf(json, sizeof json, "%s%s%s", cases[i].before, filler, cases[i].behind);
         assert_null(read_json(&image, json, &err, &st));
-        assert_refused(st, &err, ST_INPUT, cases[i].says, "9000 bytes");
+        assert_refused(st, &err, ST_INPUT, cases[i].message, "9000 bytes");
     }
     /* A pattern too long for GGUF's kind, and a word too long for a mark. */
     struct err err = ERR_INIT;

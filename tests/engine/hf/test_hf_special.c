@@ -3,7 +3,7 @@
  * test_hf_special.c - the files next to a tokenizer.json: tokens that begin and end a
  * text, and chat templates
  */
-#include "tests/support/hf_folder.h"
+#include "tests/engine/hf/hf_folder.h"
 
 #define CONFIG     "/tokenizer_config.json"
 #define MAP        "/special_tokens_map.json"
@@ -229,7 +229,7 @@ static void what_is_not_understood_is_refused(void **state)
     static const struct {
         struct folder f;
         int64_t n_vocab;
-        const char *says;
+        const char *message;
     } cases[] = {
         {{{{CONFIG, "{'add_bos_token':1}"}}}, 0, "add_bos_token is neither true nor"},
         {{{{CONFIG, "{'add_eos_token':'yes'}"}}}, 0, "add_eos_token is neither true"},
@@ -256,7 +256,7 @@ static void what_is_not_understood_is_refused(void **state)
         struct gguf_kvs k;
 
         assert_refused(read_folder(&cases[i].f, cases[i].n_vocab, &k, &err), &err,
-                       ST_INPUT, cases[i].says, cases[i].says);
+                       ST_INPUT, cases[i].message, cases[i].message);
     }
 }
 

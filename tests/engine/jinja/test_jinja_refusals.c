@@ -17,12 +17,12 @@ static void refused(const struct gives *cases, size_t n)
     for (size_t i = 0; i < n; i++) {
         struct err err = ERR_INIT;
         struct jinja_text out = {.text = NULL};
-        char says[200];
+        char message[200];
 
-        snprintf(says, sizeof says, "chat template, line 1: %s", cases[i].text);
+        snprintf(message, sizeof message, "chat template, line 1: %s", cases[i].text);
         if (run(cases[i].template, &out, &err) != ST_INPUT)
             fail_msg("%s: \"%s\"", cases[i].template, out.text ? out.text : err.msg);
-        if (strncmp(err.msg, says, strlen(says)) != 0)
+        if (strncmp(err.msg, message, strlen(message)) != 0)
             fail_msg("%s: %s", cases[i].template, err.msg);
     }
 }

@@ -258,7 +258,7 @@ struct lie {
     uint64_t n_cols, n_slices, n_counts;
     uint32_t sum_type, count_type;
     float sum, count;
-    const char *says; /* NULL: read */
+    const char *message; /* NULL: read */
 };
 
 static void write_lie(const char *path, const struct lie *l, const char *dataset)
@@ -315,18 +315,18 @@ static void lies_are_refused(void **state)
         struct err err = ERR_INIT;
 
         write_lie(path, &lies[i], "text");
-        if (!lies[i].says) {
+        if (!lies[i].message) {
             assert_int_equal(imatrix_read(&im, path, &err), ST_OK);
             assert_string_equal(imatrix_dataset(im, 0), "text");
             imatrix_free(im);
             continue;
         }
         if (imatrix_read(&im, path, &err) != ST_INPUT ||
-            !strstr(err.msg, lies[i].says) || !strstr(err.msg, path))
-            fail_msg("'%s', not '%s'", err.msg, lies[i].says);
+            !strstr(err.msg, lies[i].message) || !strstr(err.msg, path))
+            fail_msg("'%s', not '%s'", err.msg, lies[i].message);
         assert_null(im);
     }
-    /* Names of texts that are none do not count, and long ones are cut. */
+    /* A list of numbers names no texts, and long names are cut. */
     for (int i = 0; i < 2; i++) {
         struct imatrix *im = NULL;
         struct err err = ERR_INIT;
@@ -346,7 +346,7 @@ static void lies_of_the_older_form_are_refused(void **state)
     static const struct {
         int32_t n_entries, len, n_calls, n_values;
         float value;
-        const char *says;
+        const char *message;
     } cases[] = {
         {0, 1, 1, 1, 1, "it is neither GGUF nor the older binary form"},
         {1 << 21, 1, 1, 1, 1, "it is neither GGUF nor the older binary form"},
@@ -380,8 +380,8 @@ static void lies_of_the_older_form_are_refused(void **state)
         }
         write_file(path, b, n);
         if (imatrix_read(&im, path, &err) != ST_INPUT ||
-            !strstr(err.msg, cases[i].says) || !strstr(err.msg, path))
-            fail_msg("'%s', not '%s'", err.msg, cases[i].says);
+            !strstr(err.msg, cases[i].message) || !strstr(err.msg, path))
+            fail_msg("'%s', not '%s'", err.msg, cases[i].message);
         assert_null(im);
     }
     unlink(path);

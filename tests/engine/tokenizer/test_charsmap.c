@@ -94,8 +94,8 @@ static void expect(const struct charsmap *m, const char *text, size_t len,
         fail_msg("'%s' is '%s', not '%s'", text, got.bytes, want);
 }
 
-/* A character that is looked up together with the one before it vanishes with it: of
- * entries the shortest counts. */
+/* What is looked up together with the character before it vanishes with that; the
+ * shortest entry counts. */
 static void characters_are_looked_up_together(void **state)
 {
     static const char *const cases[][2] = {
@@ -115,7 +115,7 @@ static void characters_are_looked_up_together(void **state)
         {"a\xc2\x85x", "1\xc2\x85x"}, /* Cc */
         {"a\u2028x", "1\u2028x"},     /* Zl */
         {"a\u2029x", "1\u2029x"},     /* Zp */
-        {"\u00ad\u0301", "S\u0301"},  /* nothing goes on behind it */
+        {"\u00ad\u0301", "S\u0301"},  /* a mark is not joined to it */
         {"\u0600xa", "N1"},           /* one that goes before */
         {"\u0600\u00ad", "NS"},       /* but not before that */
         {"\r\nx", "Rx"},              /* a line's end is one */
@@ -149,9 +149,8 @@ static void characters_are_looked_up_together(void **state)
     free(t);
 }
 
-/* Letters of a syllable are one with each other, so that a mark behind them makes more
- * than six bytes, of which each character is looked up alone; behind one letter the
- * mark vanishes with it. */
+/* Letters of a syllable are joined: with a mark they have more than six bytes, and each
+ * character is looked up alone. Behind one letter the mark vanishes with it. */
 static void letters_of_hangul_are_one(void **state)
 {
     static const struct {
@@ -236,7 +235,7 @@ static void what_is_no_table_is_refused(void **state)
         {{0, 0, 0, 0}, 12}, {{6}, 12},      {{0, 0, 0, 0x80}, 12},
     };
     static const struct {
-        const char *text, *says;
+        const char *text, *message;
     } texts[] = {
         {"!!!!", "precompiled_charsmap is not base64"},
         {"AAAA=x", "precompiled_charsmap is not base64"},
@@ -260,7 +259,7 @@ static void what_is_no_table_is_refused(void **state)
 
         assert_int_equal(charsmap_open_base64(&m, texts[i].text, "model", &err),
                          ST_INPUT);
-        if (!strstr(err.msg, texts[i].says))
+        if (!strstr(err.msg, texts[i].message))
             fail_msg("%s: '%s'", texts[i].text, err.msg);
         assert_null(m);
     }

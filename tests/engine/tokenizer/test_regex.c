@@ -153,7 +153,7 @@ static void matches_and_limits(void **state)
     const size_t n = 2000000, some = 20000;
     char *text = malloc(n);
     static const struct {
-        const char *pattern, *says;
+        const char *pattern, *message;
         uint64_t allowed_ns;
     } ends[] = {
         {"(?:a|b)+", "exceeds the limits of a match", 10000000000u},
@@ -170,7 +170,7 @@ static void matches_and_limits(void **state)
         err_clear(&err);
         if (find_all(ends[i].pattern, text, n, ends[i].allowed_ns, parts, sizeof parts,
                      &err) != ST_INPUT ||
-            !strstr(err.msg, ends[i].says))
+            !strstr(err.msg, ends[i].message))
             fail_msg("%s: '%s'", ends[i].pattern, err.msg);
     }
     free(text);

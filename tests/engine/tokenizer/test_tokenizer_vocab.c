@@ -164,7 +164,7 @@ static struct tokenizer *open_row(const char *base, const char *row, struct err 
 static const struct {
     const char *base, *row;
     enum status st;
-    const char *says;
+    const char *message;
 } refusals[] = {
     {llama, "{'" M "tokens':null}", ST_INPUT, "tokens is not a list of strings"},
     {llama, "{'" M "tokens':'a'}", ST_INPUT, "tokens is not a list of strings"},
@@ -258,9 +258,9 @@ static void wrong_pairs_are_refused(void **state)
         struct err err = ERR_INIT;
 
         assert_null(open_row(refusals[i].base, refusals[i].row, &err));
-        if (err.code != refusals[i].st || !strstr(err.msg, refusals[i].says))
+        if (err.code != refusals[i].st || !strstr(err.msg, refusals[i].message))
             fail_msg("%s: %d '%s', not '%s'", refusals[i].row, (int)err.code, err.msg,
-                     refusals[i].says);
+                     refusals[i].message);
     }
 }
 
@@ -319,7 +319,7 @@ static const struct {
     {t5, "{'" M "remove_extra_whitespaces':true}", " a  a ", "1 2 1"},
     {t5, "{'" M "precompiled_charsmap:u8':[]}", "a  a", "1 2 2 1"},
 
-    /* merges, and those of which no text becomes the whole */
+    /* merges, and those whose whole no text becomes */
     {gpt2, "{}", "abc", "2 3"},
     {gpt2, "{" TYPES("1,1,3,1,1") "}", "abc", "0 4"},
     {gpt2, "{" TYPES("1,1,2,1,1") "}", "abc", "0 4"},

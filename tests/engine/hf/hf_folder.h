@@ -5,8 +5,8 @@
  *
  * JSON is written with ' for ". A folder is a tree (tree.h).
  */
-#ifndef SLM_TESTS_HF_FOLDER_H
-#define SLM_TESTS_HF_FOLDER_H
+#ifndef SLM_TESTS_ENGINE_HF_HF_FOLDER_H
+#define SLM_TESTS_ENGINE_HF_HF_FOLDER_H
 
 #include "tests/support/hf_vocab.h"
 #include "tests/support/tree.h"
@@ -107,10 +107,12 @@ static inline void assert_pair(const struct gguf *g, const char *key, const char
 
 /* A refusal: its status, a part of its one sentence. */
 static inline void assert_refused(enum status st, const struct err *err,
-                                  enum status want, const char *says, const char *what)
+                                  enum status want, const char *message,
+                                  const char *what)
 {
-    if (st != want || !strstr(err->msg, says))
-        fail_msg("%s: %d '%s', not %d '%s'", what, (int)st, err->msg, (int)want, says);
+    if (st != want || !strstr(err->msg, message))
+        fail_msg("%s: %d '%s', not %d '%s'", what, (int)st, err->msg, (int)want,
+                 message);
     assert_null(strchr(err->msg, '\n'));
 }
 

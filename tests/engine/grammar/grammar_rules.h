@@ -5,8 +5,8 @@
  *
  * Schemas and texts are written with ' for ".
  */
-#ifndef SLM_TESTS_GRAMMAR_RULES_H
-#define SLM_TESTS_GRAMMAR_RULES_H
+#ifndef SLM_TESTS_ENGINE_GRAMMAR_GRAMMAR_RULES_H
+#define SLM_TESTS_ENGINE_GRAMMAR_GRAMMAR_RULES_H
 
 #include "tests/support/grammar_group.h"
 
@@ -18,7 +18,7 @@ static inline void unquote(char *out, size_t cap, const char *text)
     *out = '\0';
 }
 
-/* Texts, one a line; of each whether it is valid. */
+/* Texts, one a line, and for each whether it is valid. */
 struct rule {
     const char *schema, *texts, *valid;
 };
@@ -44,7 +44,7 @@ static inline void check_rules(const struct rule *rules, size_t n)
 }
 
 struct refusal {
-    const char *schema, *says;
+    const char *schema, *message;
 };
 
 static inline void check_refusals(const struct refusal *r, size_t n)
@@ -57,8 +57,8 @@ static inline void check_refusals(const struct refusal *r, size_t n)
 
         unquote(schema, sizeof schema, r[i].schema);
         if (grammar_from_schema(&g, schema, strlen(schema), &err) != ST_INPUT ||
-            !strstr(err.msg, r[i].says))
-            fail_msg("%s: '%s', not '%s'", schema, err.msg, r[i].says);
+            !strstr(err.msg, r[i].message))
+            fail_msg("%s: '%s', not '%s'", schema, err.msg, r[i].message);
         assert_null(g);
     }
 }
