@@ -231,8 +231,8 @@ enum status hf_rope(struct hf_config *c, double theta, struct err *err)
     if (st)
         return st;
     if (r.how && !json_is_object(r.how))
-        return err_set(err, ST_INPUT, "%s: rope_scaling is not an object",
-                       c->file.path);
+        return err_set(err, ST_INPUT, "%s: %s is not an object", c->file.path,
+                       all ? "rope_parameters" : "rope_scaling");
     if ((st = get(&r, "rope_theta", 1e-3, 1e15, &r.theta)) ||
         (st = get(&r, "factor", 1e-6, MAX_FACTOR, &r.factor)) ||
         (st = json_get_int(&c->file, c->o, "original_max_position_embeddings", 1,
