@@ -4,6 +4,7 @@
  */
 #include "engine/tokenizer/tokenizer_norm.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,8 @@
 #include "engine/tokenizer/tokenizer_pieces.h"
 #include "engine/tokenizer/tokenizer_regex.h"
 
-#define MAX_STEPS 32
+#define MAX_STEPS 35
+#define MAX_MADE  4 /* steps of one of the file's: BERT's */
 #define MAX_DEPTH 8
 #define MAX_PART  1024 /* bytes of a text that is looked for, or put in */
 
@@ -297,9 +299,11 @@ static bool take_text(const json_t *value, char *to, size_t *n)
     return true;
 }
 
+/* read_steps() has made sure that there is room. */
 static struct step *add(struct reading *r)
 {
-    return r->z->n_steps < MAX_STEPS ? &r->z->steps[r->z->n_steps++] : NULL;
+    assert(r->z->n_steps < MAX_STEPS);
+    return &r->z->steps[r->z->n_steps++];
 }
 
 static bool set_form(struct step *s, const char *type)
@@ -316,7 +320,7 @@ static bool set_form(struct step *s, const char *type)
 }
 
 /* Its parts, one after another; accents are marks once a text is decomposed. */
-static bool add_bert(struct reading *r, const json_t *from)
+static void add_bert(struct reading *r, const json_t *from)
 {
     const json_t *accents = json_member(from, "strip_accents");
     const bool lowers = !json_is_false(json_member(from, "lowercase"));
@@ -331,14 +335,8 @@ static bool add_bert(struct reading *r, const json_t *from)
     };
 
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
-        if (steps[i].run || steps[i].normal) {
-            struct step *s = add(r);
-
-            if (!s)
-                return false;
-            *s = steps[i];
-        }
-    return true;
+        if (steps[i].run || steps[i].normal)
+            *add(r) = steps[i];
 }
 
 static enum status set_charsmap(const struct reading *r, struct step *s,
@@ -401,7 +399,7 @@ static enum status read_steps(struct reading *r, const json_t *from, int depth)
     json_t *one;
     size_t i;
 
-    if (!type || depth > MAX_DEPTH)
+    if (!type || depth > MAX_DEPTH || r->z->n_steps > MAX_STEPS - MAX_MADE)
         return unsupported(r, type ? type : "(none)");
     if (!strcmp(type, "Sequence")) {
         json_array_foreach(json_member(from, "normalizers"), i, one)
@@ -411,15 +409,16 @@ static enum status read_steps(struct reading *r, const json_t *from, int depth)
         }
         return st;
     }
-    if (!strcmp(type, "BertNormalizer"))
-        return add_bert(r, from) ? ST_OK : unsupported(r, type);
+    if (!strcmp(type, "BertNormalizer")) {
+        add_bert(r, from);
+        return ST_OK;
+    }
     s = add(r);
-    if (s && !strcmp(type, "Precompiled"))
+    if (!strcmp(type, "Precompiled"))
         return set_charsmap(r, s, from);
-    if (s && !strcmp(type, "Replace") &&
-        json_member(json_member(from, "pattern"), "Regex"))
+    if (!strcmp(type, "Replace") && json_member(json_member(from, "pattern"), "Regex"))
         return set_regex(r, s, from);
-    return s && set_step(s, type, from) ? ST_OK : unsupported(r, type);
+    return set_step(s, type, from) ? ST_OK : unsupported(r, type);
 }
 
 enum status normalizer_open(struct normalizer **out, const char *json, size_t len,
