@@ -22,7 +22,8 @@ static inline void folder_put(const char *root, const char *path, const char *qu
     free(text);
 }
 
-/* A file of tensors of F32 whose elements are 0, 1, 2, ...; shape: "[2,3]". */
+/* A file of tensors whose elements are 0, 1, 2, ...; shape: "[2,3]" of F32, or "U8[2]".
+ */
 struct folder_tensor {
     const char *name, *shape;
 };
@@ -31,21 +32,24 @@ static inline void folder_put_tensors(const char *root, const char *path,
                                       const struct folder_tensor *t, size_t n_tensors)
 {
     char head[4096] = "{", full[256];
-    size_t used = 1, end = 0, n[16];
+    size_t used = 1, end = 0, n[16], size[16];
 
     assert_true(n_tensors <= 16);
     for (size_t i = 0; i < n_tensors; i++) {
+        const char *dims = strchr(t[i].shape, '[');
         const size_t begin = end;
+        const bool bytes = !strncmp(t[i].shape, "U8", 2);
 
         n[i] = 1;
-        for (const char *at = t[i].shape; at && *at && at[1] != ']';
-             at = strchr(at + 1, ','))
+        size[i] = bytes ? 1 : sizeof(float);
+        for (const char *at = dims; at && at[1] != ']'; at = strchr(at + 1, ','))
             n[i] *= strtoul(at + 1, NULL, 10);
-        end += n[i] * sizeof(float);
+        end += n[i] * size[i];
         used += (size_t)snprintf(head + used, sizeof head - used,
-                                 "%s\"%s\":{\"dtype\":\"F32\",\"shape\":%s,"
+                                 "%s\"%s\":{\"dtype\":\"%s\",\"shape\":%s,"
                                  "\"data_offsets\":[%zu,%zu]}",
-                                 i ? "," : "", t[i].name, t[i].shape, begin, end);
+                                 i ? "," : "", t[i].name, bytes ? "U8" : "F32", dims,
+                                 begin, end);
         assert_true(used < sizeof head - 1);
     }
     head[used++] = '}';
@@ -59,8 +63,9 @@ static inline void folder_put_tensors(const char *root, const char *path,
     for (size_t i = 0; i < n_tensors; i++)
         for (size_t k = 0; k < n[i]; k++) {
             const float v = (float)k;
+            const unsigned char byte = (unsigned char)k;
 
-            fwrite(&v, sizeof v, 1, f);
+            fwrite(size[i] == 1 ? (const void *)&byte : &v, size[i], 1, f);
         }
     fclose(f);
 }

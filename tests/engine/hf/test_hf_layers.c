@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_hf_layers.c - what tensors tell about a model: layers that predict further
+ * test_hf_layers.c - what is read from tensors: layers that predict further
  * tokens, and the numbers of xIELU
  */
 #include "tests/engine/hf/hf_folder.h"
