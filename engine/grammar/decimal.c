@@ -12,11 +12,13 @@
 
 const char *decimal_shortest(char *buf, double x)
 {
-    int digits = 15; /* 17 at most */
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(buf, 32, "%.*g", digits, x);
+        const double y = strtod(buf, NULL);
 
-    do
-        snprintf(buf, 32, "%.*g", digits++, x);
-    while (strtod(buf, NULL) < x || strtod(buf, NULL) > x);
+        if (y >= x && y <= x)
+            break;
+    }
     return buf;
 }
 
