@@ -11,7 +11,7 @@
 #include "engine/base/json_read.h"
 
 /* Appends a string; anything else is nothing. */
-static bool append(struct answer_text *t, const json_t *v)
+static bool append(struct answer *a, struct answer_text *t, const json_t *v)
 {
     const char *text = json_no_number(v) ? NULL : json_string_value(v);
     const size_t n = text ? json_string_length(v) : 0;
@@ -28,6 +28,7 @@ static bool append(struct answer_text *t, const json_t *v)
     if (n)
         memcpy(t->v + t->n, text, n);
     t->n += n;
+    a->n_bytes += n;
     return true;
 }
 
@@ -51,13 +52,13 @@ static bool add_call(struct answer *a, const json_t *part)
     keep(a->call[index].id, sizeof a->call[index].id, json_object_get(part, "id"));
     keep(a->call[index].name, sizeof a->call[index].name,
          json_object_get(function, "name"));
-    return append(&a->call[index].arguments, json_object_get(function, "arguments"));
+    return append(a, &a->call[index].arguments, json_object_get(function, "arguments"));
 }
 
 bool answer_add(struct answer *a, const json_t *delta)
 {
     const json_t *calls = json_object_get(delta, "tool_calls");
-    bool ok = append(&a->text, json_object_get(delta, "content"));
+    bool ok = append(a, &a->text, json_object_get(delta, "content"));
 
     for (size_t i = 0; i < json_array_size(calls) && ok; i++)
         ok = add_call(a, json_array_get(calls, i));

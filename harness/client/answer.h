@@ -30,6 +30,7 @@ struct answer {
         struct answer_text arguments;
     } call[ANSWER_MAX_CALLS];
     size_t n_calls;
+    size_t n_bytes; /* of its text, and of the arguments of its calls */
 };
 
 /* Adds the `delta` of an event; one that is no object adds nothing. False: no memory.

@@ -21,7 +21,7 @@ struct slot {
     CURL *easy;
     struct curl_slist *headers;
     char *body;
-    size_t n_sent; /* bytes of it that libcurl has */
+    size_t n_body, n_sent; /* bytes of it, and those that libcurl has */
     bool is_running;
     uint64_t resume_ns; /* an idle user sends nothing before */
     struct load_record record;

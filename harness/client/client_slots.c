@@ -33,7 +33,7 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *arg)
 static size_t send_body(char *out, size_t size, size_t n, void *arg)
 {
     struct slot *s = arg;
-    const size_t len = strlen(s->body + s->n_sent), cap = size * n;
+    const size_t len = s->n_body - s->n_sent, cap = size * n;
     const size_t now = len < cap ? len : cap;
 
     memcpy(out, s->body + s->n_sent, now);
@@ -56,13 +56,14 @@ static int fail_instead(void *arg, curl_off_t offset, int origin)
 static bool set_body(struct slot *s)
 {
     s->n_sent = 0;
+    s->n_body = strlen(s->body);
     return !curl_easy_setopt(s->easy, CURLOPT_POST, 1L) &&
            !curl_easy_setopt(s->easy, CURLOPT_READFUNCTION, send_body) &&
            !curl_easy_setopt(s->easy, CURLOPT_READDATA, s) &&
            !curl_easy_setopt(s->easy, CURLOPT_SEEKFUNCTION, fail_instead) &&
            !curl_easy_setopt(s->easy, CURLOPT_SEEKDATA, s) &&
            !curl_easy_setopt(s->easy, CURLOPT_POSTFIELDSIZE_LARGE,
-                             (curl_off_t)strlen(s->body));
+                             (curl_off_t)s->n_body);
 }
 
 static bool make_headers(struct slot *s, const char *key, bool is_vector)

@@ -216,6 +216,9 @@ static bool take_event(void *arg, const char *data, size_t len)
         take_piece(p, piece);
     if (p->answer && !answer_add(p->answer, json_object_get(choice, "delta")))
         load_record_fail(r, "no memory for the answer");
+    if (p->answer && p->answer->n_bytes > LOAD_TEXT_MAX(r->n_requested))
+        load_record_fail(r, "sent %zu bytes of text for %d requested tokens",
+                         p->answer->n_bytes, r->n_requested);
     p->is_over |= is_text(json_object_get(choice, "finish_reason"));
     json_decref(event);
     return r->end != LOAD_FAILED;

@@ -77,6 +77,10 @@ void load_record_fail(struct load_record *r, const char *fmt, ...)
 /* Pieces that a reply may have for n requested tokens; more are an error. */
 #define LOAD_PIECES_MAX(n) (4 * (n) + 64)
 
+/* Bytes of text and calls that are kept of a reply with n requested tokens, to be sent
+ * again as part of a conversation; more are an error. */
+#define LOAD_TEXT_MAX(n) ((size_t)(n)*1024 + (64u << 10))
+
 /* Bytes of a whole reply, and of what is kept of one that is no stream of events. */
 #define LOAD_REPLY_MAX_BYTES (64u << 20)
 

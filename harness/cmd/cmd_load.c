@@ -100,8 +100,9 @@ static enum status check(struct request *q, struct err *err)
     if (st == ST_OK)
         st = load_dist_parse(&p->s.output, q->output, "--output", err);
     if (st == ST_OK && q->rate)
-        st = parse_double(q->rate + (*q->rate == 'x'), "--rate", 1e-4, 1e4,
-                          *q->rate == 'x' ? &p->s.speed : &p->s.rate, err);
+        st = parse_double(q->rate + (*q->rate == 'x'), "--rate", LOAD_MIN_RATE,
+                          LOAD_MAX_RATE, *q->rate == 'x' ? &p->s.speed : &p->s.rate,
+                          err);
     if (st == ST_OK && q->sessions)
         st = session_settings_parse(&p->s.sessions, q->sessions, err);
     if (st == ST_OK)

@@ -37,6 +37,10 @@
 #define LOAD_SILENCE_S 120.0
 #define LOAD_SEED      1
 
+/* Requests a second of an open loop. */
+#define LOAD_MIN_RATE 1e-4
+#define LOAD_MAX_RATE 1e4
+
 struct load_settings;
 
 /* Starts the server, and sets url and roof of *s. */

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_COUNT 1e15 /* a larger number is no count */
+
 #define EACH(which, name)                        \
     {which, "slm_" name}, {which, "vllm:" name}, \
     {                                            \
@@ -64,7 +66,7 @@ static void read_line(struct server_counts *c, const char *line)
             (*at != ' ' && *at != '\t'))
             continue;
         v = strtod(at, &end);
-        if (end > at && v >= 0 && v < 1e15)
+        if (end > at && v >= 0 && v < MAX_COUNT)
             *sum = isnan(*sum) ? v : *sum + v;
     }
 }
@@ -83,7 +85,7 @@ static double since(const struct server_counts *before,
 {
     const double d = after->v[which] - before->v[which];
 
-    return d >= 0 ? d : (double)NAN;
+    return d >= 0 && d < MAX_COUNT ? d : (double)NAN;
 }
 
 static int64_t whole(double v)

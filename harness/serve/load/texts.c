@@ -191,7 +191,7 @@ static enum status read_line(struct load_texts *t, const char *path, size_t numb
     const json_t *output = json_object_get(o, "max_tokens");
     int64_t n_output = 0;
     struct load_text text = {.at_s = NAN, .number = number};
-    bool is_known;
+    bool is_known, is_kept = false;
     struct err why = ERR_INIT;
     enum status st = trace_read_object(&text, o, &why);
 
@@ -213,8 +213,9 @@ static enum status read_line(struct load_texts *t, const char *path, size_t numb
         if (n_output)
             text.n_output = (int)n_output;
         st = keep(t, path, &text, err);
+        is_kept = st == ST_OK;
     }
-    if (st)
+    if (!is_kept)
         free(text.block);
     json_decref(o);
     return st;

@@ -73,6 +73,11 @@ bool trace_is_header(const char *line, size_t len)
     return len >= sizeof AZURE - 1 && !memcmp(line, AZURE, sizeof AZURE - 1);
 }
 
+static bool is_within(int n, int least, int most)
+{
+    return n >= least && n <= most;
+}
+
 enum status trace_read_azure(struct load_text *text, const char *line, size_t len,
                              struct err *err)
 {
@@ -90,7 +95,10 @@ enum status trace_read_azure(struct load_text *text, const char *line, size_t le
                &day.tm_mday, &day.tm_hour, &day.tm_min, &seconds, &n_prompt, &n_output,
                &end) != 8)
         end = 0;
-    if (!end || strspn(buf + end, "\r ") != strlen(buf + end))
+    if (!end || strspn(buf + end, "\r ") != strlen(buf + end) ||
+        !is_within(day.tm_year, 1970, 9999) || !is_within(day.tm_mon, 1, 12) ||
+        !is_within(day.tm_mday, 1, 31) || !is_within(day.tm_hour, 0, 23) ||
+        !is_within(day.tm_min, 0, 59) || !(seconds >= 0 && seconds < 61))
         return err_set(err, ST_INPUT,
                        "no time and two numbers of tokens as in `" AZURE "`");
     day.tm_year -= 1900;

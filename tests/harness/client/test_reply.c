@@ -195,6 +195,36 @@ static void an_answer_is_a_message(void **state)
     answer_free(&answer);
 }
 
+/* Text that a conversation would send back for ever: it grows with the requested tokens
+ * alone. */
+static void answers_have_a_size(void **state)
+{
+    static const char *const forms[] = {
+        "\"content\":\"%0*d\"",
+        "\"tool_calls\":[{\"index\":3,\"function\":{\"arguments\":\"%0*d\"}}]"};
+    struct answer answer = {.n_calls = 0};
+    char delta[20200], event[20300];
+    int n = 0;
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        load_record_free(&record);
+        record = (struct load_record){.n_requested = 8};
+        load_reply_begin(reply, &record);
+        reply->answer = &answer;
+        load_reply_header(reply, HEADER, strlen(HEADER));
+        load_reply_header(reply, TYPE, strlen(TYPE));
+        snprintf(delta, sizeof delta, forms[i], 20000, 0);
+        snprintf(event, sizeof event, "data: {\"choices\":[{\"delta\":{%s}}]}\n\n",
+                 delta);
+        for (n = 0; load_reply_feed(reply, event, strlen(event), 1); n++)
+            assert_true(n < 10);
+        assert_int_equal(n, LOAD_TEXT_MAX(8) / 20000);
+        assert_non_null(strstr(record.why, "bytes of text for 8 requested tokens"));
+        answer_free(&answer);
+    }
+}
+
 /* An embedding is one piece, with the prompt's tokens; it need not be a stream. */
 static void vectors_are_whole(void **state)
 {
@@ -473,6 +503,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(usage_has_a_limit, begin, end),
         cmocka_unit_test_setup_teardown(vectors_are_whole, begin, end),
         cmocka_unit_test_setup_teardown(an_answer_is_a_message, begin, end),
+        cmocka_unit_test_setup_teardown(answers_have_a_size, begin, end),
         cmocka_unit_test_setup_teardown(no_error_is_none, begin, end),
         cmocka_unit_test_setup_teardown(healthy_streams, begin, end),
         cmocka_unit_test_setup_teardown(errors_by_name, begin, end),

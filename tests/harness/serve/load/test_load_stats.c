@@ -356,8 +356,11 @@ static void counters_of_servers(void **state)
         "vllm:time_to_first_token_seconds_sum 3\n"
         "vllm:time_to_first_token_seconds_count 2",
     };
+    static const char large[] = "slm_prompt_tokens_total 9e14\n";
+    enum { N_LINES = 20000 };
     struct server_counts zero, c;
     struct row row;
+    char *text;
 
     (void)state;
     server_counts_read(&zero, "");
@@ -380,6 +383,14 @@ static void counters_of_servers(void **state)
                        "llamacpp:prompt_tokens_total 5e300\nslm_prompt_tokens_total{"
                        "\nslm_generated_tokens_total -1\nx 1\nslm_prompt_tokens_");
     assert_true(isnan(c.v[COUNT_PROMPT]) && isnan(c.v[COUNT_OUTPUT]));
+    /* many of them, which no integer holds together */
+    text = malloc(N_LINES * sizeof large);
+    for (size_t i = 0; i < N_LINES; i++)
+        memcpy(text + i * (sizeof large - 1), large, sizeof large);
+    server_counts_read(&c, text);
+    server_counts_fill(&row, &zero, &c);
+    assert_int_equal(row.server_prompt_tokens, FIELD_NO_INT);
+    free(text);
 }
 
 int main(void)
