@@ -318,6 +318,40 @@ const char *json_no_number(const json_t *value)
                                                                         : NULL;
 }
 
+/* Bytes of a number, or of a word that stands for one, up to the quote at the end of a
+ * text; 0: it is another text. */
+static size_t marked_number(const char *text)
+{
+    const size_t n = strcspn(text, "\"\\");
+    const struct mend m = {.text = text, .len = n};
+
+    return n && text[n] == '"' && (is_number(text, n) || word_at(&m, 0) == n) ? n : 0;
+}
+
+char *json_write(const json_t *value, size_t flags)
+{
+    char *text = json_dumps(value, flags), *to, *from;
+
+    from = to = text ? strstr(text, MARK) : NULL;
+    while (from && *from) {
+        const size_t n =
+            strncmp(from, MARK, strlen(MARK)) || (from > text && from[-1] == '\\')
+                ? 0
+                : marked_number(from + strlen(MARK));
+
+        if (n) {
+            memmove(to, from + strlen(MARK), n);
+            to += n;
+            from += strlen(MARK) + n + 1;
+        } else {
+            *to++ = *from++;
+        }
+    }
+    if (to)
+        *to = '\0';
+    return text;
+}
+
 bool json_whole(const json_t *value, int64_t *n)
 {
     const double v = json_number_value(value);

@@ -51,6 +51,11 @@ json_t *json_try(const char *text, size_t len, struct json_limit limit, unsigned
 /* What stands for a number that was not read, as it was written; else NULL. */
 const char *json_no_number(const json_t *value);
 
+/* json_dumps() in which those numbers are as they were read; malloc'ed. NULL: no
+ * memory.
+ */
+char *json_write(const json_t *value, size_t flags);
+
 /* A whole number of 64 bits, written as 8 or as 8.0. */
 bool json_whole(const json_t *value, int64_t *n);
 

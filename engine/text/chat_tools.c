@@ -261,7 +261,7 @@ static void prepare_arguments(const struct chat_template *c, json_t *function)
     char *text;
 
     if (c->text_arguments && json_is_object(arguments)) {
-        text = json_dumps(arguments, 0);
+        text = json_write(arguments, 0);
         if (text)
             json_object_set_new(function, "arguments", json_string(text));
         free(text);

@@ -35,6 +35,7 @@ enum api_format { API_TEXT, API_JSON, API_SCHEMA };
 #define API_MAX_BIASES   1024
 #define API_MAX_STOP     256 /* bytes of a stop string */
 #define API_MAX_MESSAGES 4096
+#define API_MAX_CALLS    1024 /* of tools in a message */
 
 /* Values of JSON in a body, each takes up to a hundred bytes of memory. */
 #define API_MAX_VALUES (256 * 1024)

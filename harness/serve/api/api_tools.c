@@ -141,8 +141,9 @@ bool api_check_calls(const json_t *message, struct refusal *refusal)
 {
     const json_t *calls = api_member(message, "tool_calls");
 
-    if (calls && !json_is_array(calls))
-        return refuse(refusal, 400, NULL, "messages", "tool_calls must be an array");
+    if (calls && (!json_is_array(calls) || json_array_size(calls) > API_MAX_CALLS))
+        return refuse(refusal, 400, NULL, "messages",
+                      "tool_calls must be an array of at most %d calls", API_MAX_CALLS);
     for (size_t i = 0; i < json_array_size(calls); i++)
         if (!check_call(json_array_get(calls, i), refusal))
             return false;

@@ -35,7 +35,7 @@ static bool add_use(json_t *message, const json_t *block, struct refusal *refusa
         return refuse(refusal, 400, NULL, "messages",
                       "a block of type tool_use has an id and a name, which are texts, "
                       "and an input, which is an object");
-    text = json_dumps(input, JSON_COMPACT);
+    text = json_write(input, JSON_COMPACT);
     ok = text && translate_add_call(message, id, name, json_string(text));
     free(text);
     return ok || translate_no_memory(refusal);

@@ -228,20 +228,35 @@ static bool add_all(json_t *chat, json_t *body, struct refusal *refusal)
               : translate_no_memory(refusal);
 }
 
-/* Clients' types require all of these members. */
-static char *make_echo(json_t *body)
+/* What is longer is not repeated: a stream has it three times, for each request that
+ * waits. */
+#define MAX_ECHO (128u << 10)
+
+static json_t *default_echo(void)
 {
-    json_t *echo = json_pack(
+    return json_pack(
         "{s:n,s:n,s:n,s:n,s:{},s:b,s:n,s:f,s:f,s:[],s:s,s:s,s:{s:{s:s}},s:n,s:b,s:b}",
         "error", "instructions", "max_output_tokens", "previous_response_id",
         "metadata", "parallel_tool_calls", 1, "reasoning", "temperature", 1.0, "top_p",
         1.0, "tools", "tool_choice", "auto", "truncation", "disabled", "text", "format",
         "type", "text", "user", "store", 0, "background", 0);
+}
+
+/* Clients' types require all of these members. */
+static char *make_echo(json_t *body)
+{
+    json_t *echo = default_echo();
     char *text;
 
     json_object_update_existing(echo, body);
-    text = json_dumps(echo, JSON_COMPACT | JSON_PRESERVE_ORDER);
+    text = json_write(echo, JSON_COMPACT | JSON_PRESERVE_ORDER);
     json_decref(echo);
+    if (text && strlen(text) > MAX_ECHO) {
+        free(text);
+        echo = default_echo();
+        text = json_dumps(echo, JSON_COMPACT | JSON_PRESERVE_ORDER);
+        json_decref(echo);
+    }
     if (!text || strlen(text) < 2)
         return NULL;
     text[strlen(text) - 1] = '\0'; /* without braces */

@@ -118,6 +118,28 @@ static void no_numbers(void **state)
     assert_string_equal(json_shown(shown, sizeof shown, NULL), "missing");
 }
 
+/* Written again they are numbers again; texts that only look like it are not touched.
+ */
+static void no_numbers_are_written(void **state)
+{
+    static const char *const same[] = {
+        "{\"a\":1e400,\"b\":[9223372036854775808,-Infinity,\"x\"],\"c\":NaN}",
+        "[\"\\u0000number:\",\"\\u0000number:five\",\"\\u0000number:1\\n\"]",
+        "[\"\\\"\\u0000number:5\"]",
+        "[\"\\\\\\\"\\u0000number:5\"]",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        json_t *root = json_try(same[i], strlen(same[i]), small, 0);
+        char *text = json_write(root, JSON_COMPACT);
+
+        assert_string_equal(text, same[i]);
+        free(text);
+        json_decref(root);
+    }
+}
+
 static void texts(void **state)
 {
     static const struct {
@@ -326,6 +348,7 @@ int main(void)
         cmocka_unit_test(bits),
         cmocka_unit_test(whole_numbers),
         cmocka_unit_test(no_numbers),
+        cmocka_unit_test(no_numbers_are_written),
         cmocka_unit_test(texts),
         cmocka_unit_test(marks_keys_and_bytes),
         cmocka_unit_test(what_is_no_json),

@@ -56,6 +56,26 @@ static void many_unknown_fields(void **state)
     }
 }
 
+/* Each result of a tool is looked for among the calls before it. */
+static void calls_are_bounded(void **state)
+{
+    char *body = malloc(200000), *at = body;
+    struct refusal refusal;
+    struct api_request r;
+
+    (void)state;
+    at += sprintf(at, "{\"messages\": [{\"role\": \"assistant\", \"tool_calls\": [");
+    for (int i = 0; i <= API_MAX_CALLS; i++)
+        at += sprintf(at,
+                      "%s{\"id\": \"%d\", \"type\": \"function\", \"function\": "
+                      "{\"name\": \"f\", \"arguments\": \"{}\"}}",
+                      i ? "," : "", i);
+    strcpy(at, "]}, {\"role\": \"user\", \"content\": \"q\"}]}");
+    assert_false(reads(&r, API_CHAT, body, &refusal));
+    assert_non_null(strstr(refusal.message, "at most 1024 calls"));
+    free(body);
+}
+
 /* As many values in all as a body has, however many calls they are in. */
 static void arguments_are_bounded_together(void **state)
 {
@@ -518,6 +538,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(many_unknown_fields),
         cmocka_unit_test(arguments_are_bounded_together),
+        cmocka_unit_test(calls_are_bounded),
         cmocka_unit_test(completion_fields),
         cmocka_unit_test(tool_fields),
         cmocka_unit_test(chat_fields),

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "engine/base/json_read.h"
 #include "harness/serve/api/translate.h"
 
 /* A body with ' for ". */
@@ -192,11 +193,54 @@ static void tools_of_responses(void **state)
     refused(true, "{}", "input");
 }
 
+/* What a response repeats: members that are known, numbers as they came, and nothing
+ * that would fill the memory of all who wait. */
+static void what_is_repeated(void **state)
+{
+    const struct json_limit limit = {SIZE_MAX, SIZE_MAX};
+    char *body = malloc(300000), *echo;
+    struct refusal refusal = {0};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        json_t *root, *chat;
+
+        snprintf(body, 300000,
+                 "{\"input\":\"x\",\"metadata\":{\"a\":1e400,\"b\":\"%0*d\"},\"c\":1}",
+                 i ? 200000 : 9, 0);
+        root = json_try(body, strlen(body), limit, 0);
+        chat = translate_responses(root, &echo, &refusal);
+        assert_non_null(chat);
+        assert_non_null(
+            strstr(echo, i ? "\"metadata\":{}"
+                           : "\"metadata\":{\"a\":1e400,\"b\":\"000000000\"}"));
+        assert_null(strstr(echo, "\"c\""));
+        assert_in_range(strlen(echo), 100, 1000);
+        free(echo);
+        json_decref(chat);
+        json_decref(root);
+    }
+    snprintf(
+        body, 300000,
+        "{\"max_tokens\":5,\"messages\":[{\"role\":\"assistant\",\"content\":[{"
+        "\"type\":\"tool_use\",\"id\":\"i\",\"name\":\"f\",\"input\":{\"x\":1e999}}"
+        "]}]}");
+    json_t *root = json_try(body, strlen(body), limit, 0);
+    json_t *chat = translate_messages(root, false, &refusal);
+    char *text = json_dumps(chat, JSON_COMPACT);
+
+    assert_non_null(strstr(text, "\"arguments\":\"{\\\"x\\\":1e999}\""));
+    free(text);
+    json_decref(chat);
+    json_decref(root);
+    free(body);
+}
+
 int main(void)
 {
-    static const struct CMUnitTest tests[] = {cmocka_unit_test(tools_of_messages),
-                                              cmocka_unit_test(choices_of_messages),
-                                              cmocka_unit_test(tools_of_responses)};
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tools_of_messages), cmocka_unit_test(choices_of_messages),
+        cmocka_unit_test(tools_of_responses), cmocka_unit_test(what_is_repeated)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
