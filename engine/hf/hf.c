@@ -108,7 +108,7 @@ enum status hf_open(struct gguf **out, const char *dir, struct err *err)
     struct hf_tensors *t = NULL;
     enum status st;
 
-    if ((st = hf_check_folder(dir, err)))
+    if ((st = hf_check_folder(dir, err)) || (st = hf_links(dir, NULL, NULL, err)))
         return st;
     st = hf_config_load(&c, dir, &kvs, err);
     if (!st)

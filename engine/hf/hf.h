@@ -32,10 +32,16 @@ enum status hf_check_folder(const char *dir, struct err *err);
  * ("org--name" without the organisation). Points into dir. */
 const char *hf_folder_name(const char *dir, size_t *len);
 
-/* Errors: those of hf_check_folder(), ST_IO, ST_INPUT (a faulty file of the folder),
- * ST_UNSUPPORTED (an unknown model, type or tokenizer; the message lists the known
- * ones), ST_NO_MEMORY. A folder without tokenizer.json has no
- * vocabulary. */
+/* What is outside the folder and belongs to the model: calls fn, which may be NULL, for
+ * each file that a link of the folder leads to, and in a cache of the Hub for its
+ * folder of blobs; paths are absolute and without links. Error: ST_INPUT (a link to
+ * another file, with a name that is read), and fn's. */
+typedef enum status hf_path_fn(void *arg, const char *path, struct err *err);
+enum status hf_links(const char *dir, hf_path_fn *fn, void *arg, struct err *err);
+
+/* Errors: those of hf_check_folder() and hf_links(), ST_IO, ST_INPUT (a faulty file of
+ * the folder), ST_UNSUPPORTED (an unknown model, type or tokenizer; the message lists
+ * the known ones), ST_NO_MEMORY. A folder without tokenizer.json has no vocabulary. */
 enum status hf_open(struct gguf **g, const char *dir, struct err *err);
 
 #endif

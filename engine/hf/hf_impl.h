@@ -13,6 +13,7 @@
  * hf_bitnet.c     those of BitNet, its names of tensors, and its ternary matrices
  * hf_encoders.c   those of embedding models, and modules of sentence-transformers
  * hf_rope.c       scaling of positions, and its factors, which are tensors in GGUF
+ * hf_links.c      where its links lead
  * hf_names.c      names of tensors
  * hf_match.c      which of them a tensor has
  * hf_nextn.c      layers that predict further tokens: their names, how many there are

@@ -213,14 +213,32 @@ const char *data_config_find(char *buf, size_t cap, const char *kind, const char
     return data_file_find(buf, cap, kind, file) ? buf : name;
 }
 
+static enum status add_links(struct path_list *list, const char *path, struct err *err)
+{
+    DIR *d = opendir(path);
+    enum status st = ST_OK;
+    char name[PATH_MAX];
+
+    for (const struct dirent *e; d && !st && (e = readdir(d));)
+        if (e->d_type == DT_LNK &&
+            snprintf(name, sizeof name, "%s/%s", path, e->d_name) < (int)sizeof name)
+            st = path_list_add(list, name, err);
+    if (d)
+        closedir(d);
+    return st;
+}
+
 enum status data_dirs_add(struct path_list *list, const char *kind, struct err *err)
 {
     struct dirs d;
     enum status st = ST_OK;
 
     find_dirs(&d, kind);
-    for (size_t i = 0; !st && i < d.n; i++)
+    for (size_t i = 0; !st && i < d.n; i++) {
         st = path_list_add(list, d.path[i], err);
+        if (!st)
+            st = add_links(list, d.path[i], err);
+    }
     return st;
 }
 

@@ -70,8 +70,8 @@ const char *data_inside_text(const char *path, size_t *len);
 enum status data_names(struct path_list *names, const char *kind, const char *ending,
                        struct err *err);
 
-/* The directories that are searched for files of a kind, to the list: what a fence must
- * let through. Error: ST_NO_MEMORY. */
+/* The directories that are searched for files of a kind, and the links in them, to the
+ * list: what a fence must let through. Error: ST_NO_MEMORY. */
 enum status data_dirs_add(struct path_list *list, const char *kind, struct err *err);
 
 /* The i-th kind; NULL: there are fewer. */

@@ -15,6 +15,7 @@
 #include <linux/capability.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,7 +26,15 @@
 
 /* ---- user ------------------------------------------------------------------------ */
 
-/* Whether the effective user may read the file, or the folder and all in it. */
+static bool is_link(int dir, const char *name)
+{
+    struct stat st;
+
+    return !fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISLNK(st.st_mode);
+}
+
+/* Whether the effective user may read the file, or the folder and all in it but links,
+ * which lead to files that are on the list themselves, or to none of the model's. */
 static bool may_read(const char *path)
 {
     DIR *dir;
@@ -37,7 +46,8 @@ static bool may_read(const char *path)
     if (!dir)
         return errno == ENOTDIR;
     for (const struct dirent *e; all && (e = readdir(dir));)
-        all = !faccessat(dirfd(dir), e->d_name, R_OK, AT_EACCESS) || errno == ENOENT;
+        all = !faccessat(dirfd(dir), e->d_name, R_OK, AT_EACCESS) || errno == ENOENT ||
+              is_link(dirfd(dir), e->d_name);
     closedir(dir);
     return all;
 }

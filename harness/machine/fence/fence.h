@@ -35,7 +35,7 @@
 
 struct fence {
     const char *const *reads; /* [n_reads] files and folders, as they will be opened;
-                                 for a folder also what its links lead to */
+                                 what a folder's links lead to is not in it */
     size_t n_reads;
     bool keeps_user; /* it makes files that are to be its own */
     bool writes;     /* files of its user, at whose terminal it runs */

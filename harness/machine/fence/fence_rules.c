@@ -4,7 +4,6 @@
  */
 #include "harness/machine/fence/fence_rules.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <seccomp.h>
@@ -57,55 +56,23 @@ static enum status add_rule(int ruleset, int fd, const char *path, uint64_t acce
     return ST_OK;
 }
 
-/* A file that is not there is left to its reader, which reports it. */
-static enum status add_file(int ruleset, int dir, const char *path, struct err *err)
-{
-    const int fd = openat(dir, path, O_PATH | O_CLOEXEC);
-    struct stat st;
-    enum status status = ST_OK;
-
-    if (fd < 0)
-        return ST_OK;
-    if (!fstat(fd, &st) && (S_ISREG(st.st_mode) || S_ISCHR(st.st_mode)))
-        status = add_rule(ruleset, fd, path, ACCESS_READ_FILE, err);
-    close(fd);
-    return status;
-}
-
-/* What the folder's links lead to: a download cache has links for all its files. */
-static enum status add_links(int ruleset, int folder, struct err *err)
-{
-    const int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    enum status status = ST_OK;
-
-    if (!dir) {
-        if (fd >= 0)
-            close(fd);
-        return ST_OK; /* what cannot be listed has no links to follow */
-    }
-    for (const struct dirent *e; status == ST_OK && (e = readdir(dir));)
-        if (e->d_type == DT_LNK)
-            status = add_file(ruleset, fd, e->d_name, err);
-    closedir(dir);
-    return status;
-}
-
-static enum status add_path(int ruleset, const char *path, bool links, struct err *err)
+/* A path that is not there is left to its reader, which reports it. */
+static enum status add_path(int ruleset, const char *path, struct err *err)
 {
     const int fd = open(path, O_PATH | O_CLOEXEC);
-    struct stat st;
     enum status status = ST_OK;
+    uint64_t access = 0;
+    struct stat st;
 
     if (fd < 0)
         return ST_OK;
-    if (!fstat(fd, &st) && S_ISDIR(st.st_mode)) {
-        status = add_rule(ruleset, fd, path, ACCESS_READ_FILE | ACCESS_READ_DIR, err);
-        if (status == ST_OK && links)
-            status = add_links(ruleset, fd, err);
-    } else {
-        status = add_file(ruleset, AT_FDCWD, path, err);
-    }
+    if (!fstat(fd, &st))
+        access = S_ISDIR(st.st_mode)   ? ACCESS_READ_FILE | ACCESS_READ_DIR
+                 : S_ISREG(st.st_mode) ? ACCESS_READ_FILE
+                 : S_ISCHR(st.st_mode) ? ACCESS_READ_FILE
+                                       : 0;
+    if (access)
+        status = add_rule(ruleset, fd, path, access, err);
     close(fd);
     return status;
 }
@@ -139,9 +106,9 @@ enum status fence_rules_make(const struct fence *fence, int *ruleset, int *versi
     if (made < 0)
         return err_set_errno(err, ST_IO, "cannot restrict itself to the model's files");
     for (size_t i = 0; status == ST_OK && i < sizeof always / sizeof *always; i++)
-        status = add_path(made, always[i], false, err);
+        status = add_path(made, always[i], err);
     for (size_t i = 0; status == ST_OK && i < fence->n_reads; i++)
-        status = add_path(made, fence->reads[i], true, err);
+        status = add_path(made, fence->reads[i], err);
     if (status) {
         close(made);
         return status;

@@ -8,6 +8,23 @@
 #include "harness/base/program.h"
 #include "harness/model/model_fence.h"
 
+static enum status add_path(void *arg, const char *path, struct err *err)
+{
+    return path_list_add(arg, path, err);
+}
+
+/* A folder is read as one, with what its links lead to. */
+static enum status add_model(struct path_list *reads, const struct modelref *model,
+                             struct err *err)
+{
+    enum status st;
+
+    if (!hf_is_folder(model->path))
+        return modelref_files(model, reads, err);
+    st = path_list_add(reads, model->path, err);
+    return st ? st : hf_links(model->path, add_path, reads, err);
+}
+
 /* Shapes of synthetic models, and test prompts. */
 static enum status add_data(struct path_list *reads, struct err *err)
 {
@@ -29,9 +46,7 @@ static enum status enter(const struct modelref *model, const char *also, int lis
 
     if (fenced)
         return ST_OK;
-    /* A folder is read as one: what a download has left in it may be links. */
-    st = hf_is_folder(model->path) ? path_list_add(&reads, model->path, err)
-                                   : modelref_files(model, &reads, err);
+    st = add_model(&reads, model, err);
     if (!st)
         st = path_list_add(&reads, also, err);
     if (!st)

@@ -338,6 +338,22 @@ refused 2 'in it is cache/models--org--tiny-llama/snapshots/0123abcd' \
     generate -m cache/models--org--tiny-llama
 [ "$(key cache/models--org--tiny-llama/snapshots/0123abcd/ general.name)" = tiny-llama ] ||
     fail "a revision is no name"
+# As the Hub's library leaves it: links to files by their hash, which a measuring process
+# may read behind its fence; a link to another file it may not, whoever reads.
+snapshot=cache/models--org--tiny-llama/snapshots/4567
+mkdir -p cache/models--org--tiny-llama/blobs $snapshot
+for name in llama.f32/*; do
+    blob=$(sha256sum "$name" | cut -c1-64)
+    cp "$name" "cache/models--org--tiny-llama/blobs/$blob"
+    ln -s "../../blobs/$blob" "$snapshot/$(basename "$name")"
+done
+"$BENCH" decode -m $snapshot -t 1 -n 4 --budget 0.1 >out 2>err || fail "links to blobs: $(cat out err)"
+cp llama.f32/config.json elsewhere.json
+ln -sf "$WORK/elsewhere.json" $snapshot/config.json
+link="config.json is a link to $(realpath elsewhere.json), out of the model's folder"
+refused 2 "$link" gguf $snapshot
+refused 2 "$link" generate -m $snapshot -p x
+refused 2 "$link" decode -m $snapshot -t 1 -n 4
 
 # ---- refusals ----------------------------------------------------------------------
 mkdir empty
