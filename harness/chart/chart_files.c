@@ -18,6 +18,7 @@
 
 #include "engine/base/invoker.h"
 #include "harness/base/format.h"
+#include "harness/base/inherited.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/program.h"
 #include "harness/base/progress.h"
@@ -209,6 +210,7 @@ static void child(const char *program, const char *script, int dir_fd, int err_f
         _exit(1);
     unsetenv("GNUTERM");
     use_utf8_locale();
+    inherited_pass_on(0);
     execl(program, "gnuplot", script, "-d", (char *)NULL);
     _exit(NOT_STARTED);
 }

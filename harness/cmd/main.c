@@ -4,15 +4,14 @@
  */
 #include "engine/gguf/mapguard.h"
 #include "harness/base/format.h"
+#include "harness/base/inherited.h"
 #include "harness/base/progress.h"
 #include "harness/base/program.h"
 #include "harness/base/suggest.h"
 #include "harness/cmd/cmd.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MAX_COMMANDS 64
 
@@ -96,22 +95,13 @@ static int run(int argc, char **argv)
     return run_command(argc - 1, argv + 1);
 }
 
-/* A descriptor that the caller has closed would become that of the next file that is
- * opened, and what is printed would go into it. What takes its place fails instead. */
-static bool keep_standard_files(void)
-{
-    for (int fd = 0; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) < 0 &&
-            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
-            return false;
-    return true;
-}
-
 int main(int argc, char **argv)
 {
-    const int code = keep_standard_files() ? run(argc, argv) : 2;
-
     struct err err = ERR_INIT;
+
+    if (inherited_settle(argc, argv, &err))
+        return cmd_end(&err);
+    const int code = run(argc, argv);
 
     /* A failed command has already printed its reason. */
     if (code == 0 && mapguard_check_all(&err)) {
