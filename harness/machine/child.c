@@ -12,31 +12,28 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "engine/base/clock.h"
+#include "harness/base/inherited.h"
+#include "harness/machine/keeper.h"
 
 #define LINE_MAX_ (1u << 20)
-
-/* What Linux before 5.11 has no call for: shells give descriptors of their user's
- * below. */
-#define INHERITED_MAX 1024
-
-/* The kernel's, which headers of older distributions lack. */
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
-#define CLOEXEC_RANGE (1u << 2)
 
 /* ---- starting -------------------------------------------------------------------- */
 
 struct ends {
-    int go[2], in[2], out[2];
+    int go[2], in[2], out[2], number[2];
     int error_tail;
     pid_t parent;
+    sigset_t signals; /* those that are blocked, but for fork() */
     cpu_set_t cpus;
+};
+
+struct start {
+    const struct child_params *p;
+    const struct ends *e;
 };
 
 static void list_to_set(const struct child_params *p, cpu_set_t *cpus)
@@ -47,8 +44,8 @@ static void list_to_set(const struct child_params *p, cpu_set_t *cpus)
             CPU_SET(p->cpus[i], cpus);
 }
 
-/* child_offer_to_oom_killer() with async-signal-safe calls. */
-static void offer_foreign(void)
+/* That it prefers this process to ours. */
+static void offer_to_oom_killer(void)
 {
     const int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 
@@ -59,20 +56,12 @@ static void offer_foreign(void)
     close(fd);
 }
 
-/* A process of ours that reads a model has the usual descriptors and no other: neither
- * a terminal, which it could type into, nor a file or a connection of whoever started
- * this program. */
-static void leave_others(void)
-{
-    if (!syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, CLOEXEC_RANGE))
-        return;
-    for (int fd = STDERR_FILENO + 1; fd < INHERITED_MAX; fd++)
-        fcntl(fd, F_SETFD, FD_CLOEXEC);
-}
-
 /* In the child, between fork() and exec(): only async-signal-safe calls. */
-static _Noreturn void become(const struct child_params *p, const struct ends *e)
+static void become(const void *arg)
 {
+    const struct start *s = arg;
+    const struct child_params *p = s->p;
+    const struct ends *e = s->e;
     const int in = p->talk ? e->in[0] : open("/dev/null", O_RDONLY);
     const int out = p->no_output ? open("/dev/null", O_WRONLY) : e->out[1];
     char byte;
@@ -84,10 +73,10 @@ static _Noreturn void become(const struct child_params *p, const struct ends *e)
     signal(SIGHUP, SIG_IGN);
     signal(SIGPIPE, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
-    if (p->foreign) {
+    sigprocmask(SIG_SETMASK, &e->signals, NULL);
+    if (p->foreign)
         setpgid(0, 0);
-        offer_foreign();
-    }
+    offer_to_oom_killer();
     if (p->cpus && sched_setaffinity(0, sizeof e->cpus, &e->cpus)) {
         perror("it cannot be pinned to its CPUs");
         _exit(126);
@@ -97,12 +86,30 @@ static _Noreturn void become(const struct child_params *p, const struct ends *e)
     if (read(e->go[0], &byte, 1) == 1 && in >= 0 && out >= 0 &&
         dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
         (e->error_tail < 0 || dup2(e->error_tail, STDERR_FILENO) >= 0)) {
-        if (p->talk && !p->foreign)
-            leave_others();
+        inherited_pass_on(p->also_fd);
         execv(p->program, p->argv);
         perror("it cannot be run");
     }
     _exit(127);
+}
+
+/* All signals are blocked from before fork() on: no handler of ours runs in a child. */
+static pid_t fork_child(const struct child_params *p, struct ends *e)
+{
+    const struct start s = {p, e};
+    const pid_t ours = e->parent;
+    sigset_t all;
+    pid_t pid;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &e->signals);
+    pid = fork();
+    if (!pid) {
+        e->parent = getpid();
+        keeper_run(ours, e->number[1], p->foreign, become, &s);
+    }
+    pthread_sigmask(SIG_SETMASK, &e->signals, NULL);
+    return pid;
 }
 
 static void close_pair(int fd[2])
@@ -116,28 +123,46 @@ static enum status open_ends(struct ends *e, const struct child_params *p,
                              struct err *err)
 {
     if (pipe2(e->go, O_CLOEXEC) || pipe2(e->out, O_CLOEXEC) ||
-        (p->talk && pipe2(e->in, O_CLOEXEC)))
+        pipe2(e->number, O_CLOEXEC) || (p->talk && pipe2(e->in, O_CLOEXEC)))
         return err_set_errno(err, ST_IO, "cannot start a measuring process");
     return ST_OK;
 }
 
+/* The program's number, from its keeper. */
+static enum status read_number(struct child *c, struct ends *e, struct err *err)
+{
+    ssize_t n;
+
+    close(e->number[1]);
+    e->number[1] = -1;
+    do
+        n = read(e->number[0], &c->pid, sizeof c->pid);
+    while (n < 0 && errno == EINTR);
+    if (n == sizeof c->pid)
+        return ST_OK;
+    c->pid = 0;
+    return err_set(err, ST_IO, "cannot start a measuring process");
+}
+
 enum status child_start(struct child *c, const struct child_params *p, struct err *err)
 {
-    struct ends e = {{-1, -1}, {-1, -1}, {-1, -1}, -1, getpid(), {{0}}};
+    struct ends e = {.go = {-1, -1},
+                     .in = {-1, -1},
+                     .out = {-1, -1},
+                     .number = {-1, -1},
+                     .error_tail = -1,
+                     .parent = getpid()};
     enum status st = open_ends(&e, p, err);
 
     list_to_set(p, &e.cpus);
-    c->leads = p->foreign;
-    if (st == ST_OK && (p->pass_errors ? isatty(STDERR_FILENO) : p->talk || p->foreign))
+    if (st == ST_OK && (p->talk || p->foreign))
         st = stderr_tail_start(&c->error_tail, &e.error_tail, p->pass_errors, err);
-    if (st == ST_OK && (c->pid = fork()) < 0) {
-        c->pid = 0;
+    if (st == ST_OK && (c->keeper = fork_child(p, &e)) < 0) {
+        c->keeper = 0;
         st = err_set_errno(err, ST_IO, "cannot start a measuring process");
-    } else if (st == ST_OK && !c->pid) {
-        become(p, &e);
     }
-    if (c->pid && p->foreign)
-        setpgid(c->pid, c->pid); /* before it can be killed */
+    if (st == ST_OK)
+        st = read_number(c, &e, err);
     if (st == ST_OK && p->sandbox)
         st = sandbox_add(p->sandbox, c->pid, err);
     /* Without its byte the child sees the pipe end, and exits. */
@@ -151,6 +176,7 @@ enum status child_start(struct child *c, const struct child_params *p, struct er
     close_pair(e.go);
     close_pair(e.out);
     close_pair(e.in);
+    close_pair(e.number);
     if (c->out >= 0)
         fcntl(c->out, F_SETFL, O_NONBLOCK);
     return st;
@@ -229,18 +255,25 @@ const char *child_rest(const struct child *c, size_t *len)
 
 /* ---- ending ---------------------------------------------------------------------- */
 
-static void kill_all(const struct child *c)
+void child_request_end(const struct child *c)
 {
-    kill(c->leads ? -c->pid : c->pid, SIGKILL);
+    if (c->keeper > 0)
+        kill(c->keeper, KEEPER_REQUEST);
+}
+
+void child_kill(const struct child *c)
+{
+    if (c->keeper > 0)
+        kill(c->keeper, KEEPER_END);
 }
 
 bool child_has_ended(const struct child *c)
 {
     siginfo_t info = {.si_pid = 0};
 
-    return c->pid <= 0 ||
-           waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-           info.si_pid == c->pid;
+    return c->keeper <= 0 ||
+           waitid(P_PID, (id_t)c->keeper, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+           info.si_pid == c->keeper;
 }
 
 int child_reap(struct child *c, uint64_t patience_ns, struct rusage *usage,
@@ -252,16 +285,14 @@ int child_reap(struct child *c, uint64_t patience_ns, struct rusage *usage,
 
     while (!child_has_ended(c)) {
         if (!was_killed && clock_ns() > deadline) {
-            kill_all(c);
+            child_kill(c);
             was_killed = true;
         }
         usleep(500);
     }
-    if (c->leads)
-        kill_all(c); /* what it has left behind, while the group is still its own */
-    while (wait4(c->pid, &wstatus, 0, usage) < 0 && errno == EINTR)
+    while (wait4(c->keeper, &wstatus, 0, usage) < 0 && errno == EINTR)
         ;
-    c->pid = 0;
+    c->pid = c->keeper = 0;
     stderr_tail_stop(c->error_tail);
     if (killed)
         *killed = was_killed;
@@ -287,8 +318,8 @@ void child_close(struct child *c)
 
     if (c->in >= 0)
         close(c->in);
-    if (c->pid > 0) {
-        kill_all(c);
+    if (c->keeper > 0) {
+        child_kill(c);
         child_reap(c, 0, NULL, NULL);
     }
     if (c->out >= 0)
@@ -296,14 +327,4 @@ void child_close(struct child *c)
     stderr_tail_free(c->error_tail);
     free(c->line);
     *c = none;
-}
-
-void child_offer_to_oom_killer(void)
-{
-    FILE *f = fopen("/proc/self/oom_score_adj", "we");
-
-    if (f) {
-        fputs("1000", f);
-        fclose(f);
-    }
 }

@@ -4,8 +4,10 @@
  *
  * After fork() the child waits at a pipe until it is inside its group; then it executes
  * the program. It dies with its parent (PR_SET_PDEATHSIG) and ignores Ctrl-C, which the
- * parent handles. Its standard output is a pipe of lines; its standard input is one,
- * too, if requested, and then the end of its standard error is kept in case it dies.
+ * parent handles. A keeper is between the two, so that all it starts ends with it
+ * (keeper.h), and the OOM killer prefers it to us. Its standard output is a pipe of
+ * lines; its standard input is one, too, if requested, and then the end of its standard
+ * error is kept in case it dies.
  *
  * Threading: one thread per child, the one that started it.
  */
@@ -23,9 +25,9 @@
 
 struct child {
     pid_t pid;                      /* 0: none */
+    pid_t keeper;                   /* its parent, and ours to wait for; 0: none */
     int in, out;                    /* our ends; -1: not open */
     struct stderr_tail *error_tail; /* its standard error; NULL: not read */
-    bool leads;                     /* a process group, which ends with it */
     char *line;                     /* the incomplete last line of its output */
     size_t n_line, line_cap;
 };
@@ -40,13 +42,13 @@ struct child_params {
     char *const *argv;       /* with argv[0], ends with NULL */
     struct sandbox *sandbox; /* may be NULL */
     bool talk;               /* keep standard input and standard error */
-    bool pass_errors; /* but leave standard error where ours is; what is meant for
-                         a terminal comes through a pipe */
-    bool foreign; /* a program of others: its standard error is kept, what it starts is
-                     its process group and ends with it, and the OOM killer prefers it
-                     to us */
-    bool no_output;  /* its standard output is nobody's */
-    const int *cpus; /* [n_cpus], which it may run on; NULL: where we may */
+    bool pass_errors; /* but write its standard error to ours, harmless for terminals
+                         and CI systems */
+    bool foreign;     /* a program of others: its standard error is kept, and it leads a
+                         process group */
+    int also_fd;      /* inherited besides the standard descriptors; 0: none */
+    bool no_output;   /* its standard output is nobody's */
+    const int *cpus;  /* [n_cpus], which it may run on; NULL: where we may */
     int n_cpus;
 };
 
@@ -65,7 +67,13 @@ bool child_read_lines(struct child *c, child_line_fn *fn, void *arg);
  */
 enum status child_write(struct child *c, const char *text, struct err *err);
 
-/* Whether it has ended, or there is none. */
+/* SIGTERM to it, to a program of others with its process group. */
+void child_request_end(const struct child *c);
+
+/* Ends it and all that it has started. */
+void child_kill(const struct child *c);
+
+/* Whether it has ended, and all that it has started; or there is none. */
 bool child_has_ended(const struct child *c);
 
 /* What is left of its output once that has ended: a last line without an end, *len
@@ -83,9 +91,6 @@ const char *child_stderr_tail(const struct child *c, char *buf, size_t cap);
 /* Kills what still runs, closes and frees. */
 void child_close(struct child *c);
 
-/* In a child: makes the OOM killer prefer this process to others. */
-void child_offer_to_oom_killer(void);
-
 /* ---- the end of what a child writes to its standard error ------------------------ */
 
 /* A thread reads the pipe all the time, so that the child never waits for a reader, and
@@ -97,8 +102,8 @@ void child_offer_to_oom_killer(void);
 struct stderr_tail;
 
 /* *fd is the child's end, the caller's to close. passes_on: nothing is kept, but
- * written to this process's standard error by whole lines, harmless for a terminal.
- * Errors: ST_IO, ST_NO_MEMORY. */
+ * written to this process's standard error by whole lines, harmless for a terminal and
+ * a CI system. Errors: ST_IO, ST_NO_MEMORY. */
 enum status stderr_tail_start(struct stderr_tail **t, int *fd, bool passes_on,
                               struct err *err);
 

@@ -29,12 +29,14 @@ struct stderr_tail {
     char ring[STDERR_TAIL_BYTES];
 };
 
-/* What is there of a line, harmless for a terminal. */
+/* What is there of a line. */
 static void pass_on(struct stderr_tail *t)
 {
-    char text[4 * STDERR_TAIL_BYTES];
+    char text[4 * STDERR_TAIL_BYTES + 1];
     const size_t len = utf8_terminal(text, t->ring, t->n);
 
+    text[len] = '\0';
+    utf8_disarm(text);
     for (size_t at = 0; at < len;) {
         const ssize_t n = write(STDERR_FILENO, text + at, len - at);
 

@@ -255,7 +255,7 @@ fenced() { # MODEL: what /proc says of the process that measures it, as KEY=VALU
     SLMBENCH_LOCK=none "$BENCH" decode -m "$1" -n 1000000 --budget 30 >out 2>err &
     local bench=$! worker="" state=""
     for _ in $(seq 600); do
-        worker=$(pgrep -P $bench || true)
+        worker=$(worker_of $bench)
         [ -z "$worker" ] || state=$(cat /proc/$worker/status 2>/dev/null || true)
         ! grep -q "^Seccomp:.*2" <<<"$state" || break
         kill -0 $bench 2>/dev/null || break

@@ -189,6 +189,7 @@ start() { # DIR: a gate that takes long, in the background, until it has some ro
     done
     [ "$(wc -l <"$1/rounds.csv")" -gt 3 ] || fail "no rounds within 30 s: $(cat "$1.err")"
     children=$(pgrep -P $pid || true)
+    for child in $children; do children+=" $(pgrep -P $child || true)"; done
 }
 gone() { # the children that were seen are not there any more
     for _ in $(seq 100); do

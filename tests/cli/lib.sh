@@ -34,6 +34,16 @@ refused() {
     [ ! -s out ] || fail "'$*' printed something: $(cat out)"
 }
 
+# worker_of PID: the process that measures for it, if there is one by now; its keeper is
+# between the two
+worker_of() {
+    local keeper
+    for keeper in $(pgrep -P "$1"); do
+        pgrep -P "$keeper" -f '^bench worker$' && return 0
+    done
+    return 0
+}
+
 # draws_again FOLDER CHART: its script draws it once more, and gnuplot prints nothing
 draws_again() {
     rm -f "$1/$2.svg"

@@ -60,9 +60,8 @@ pid=$!
 measuring=
 for ((i = 0; i < 1200 && !${#measuring}; i++)); do
     kill -0 $pid 2>/dev/null || fail "decode has ended: $(cat row err)"
-    for child in $(cat /proc/$pid/task/*/children 2>/dev/null); do
-        ! grep -qs "$WORK/model.gguf" /proc/$child/maps || measuring=$child
-    done
+    child=$(worker_of $pid)
+    ! grep -qs "$WORK/model.gguf" /proc/${child:-0}/maps || measuring=$child
     sleep 0.1
 done
 [ -n "$measuring" ] || fail "no process has mapped the model"

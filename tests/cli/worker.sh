@@ -40,16 +40,13 @@ export SLMBENCH_SILENCE=6
 child_of() {
     local i child
     for ((i = 0; i < 600; i++)); do
-        for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do
-            if tr '\0' ' ' 2>/dev/null <"/proc/$child/cmdline" | grep -q '^bench worker'; then
-                echo "$child"
-                return
-            fi
-        done
+        child=$(worker_of "$1")
+        [ -z "$child" ] || break
         sleep 0.05
     done
+    echo "$child"
 }
-if [ -e /proc/self/task/$$/children ]; then
+if command -v pgrep >/dev/null; then
     cat >slow.sh <<'END'
 #!/bin/sh
 touch "$(dirname "$0")/runs"

@@ -4,7 +4,6 @@
  */
 #include "harness/measure/engines/engine_talk.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -244,7 +243,7 @@ static void end(struct talking *x)
         nanosleep(&(struct timespec){0, 10000000}, NULL);
     died = child_has_ended(&x->child);
     if (!died)
-        kill(-x->child.pid, SIGTERM);
+        child_request_end(&x->child);
     wstatus = child_reap(&x->child, END_NS, &c->usage, NULL);
     c->wstatus = died && !answered ? wstatus : 0;
     if (died && !answered && !*x->t->why)

@@ -4,7 +4,6 @@
  */
 #include "harness/measure/engines/launch.h"
 
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -206,7 +205,7 @@ void launch_stop(struct launch *l)
 {
     launch_place_leave(&l->place);
     if (l->child.pid) {
-        kill(-l->child.pid, SIGTERM); /* its group: child_start() made it one */
+        child_request_end(&l->child);
         child_reap(&l->child, UINT64_C(5000000000), NULL, NULL);
     }
     child_close(&l->child);

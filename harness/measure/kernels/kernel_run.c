@@ -9,10 +9,8 @@
  */
 #include "harness/measure/kernels/kernel_plan.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,8 +77,11 @@ static enum status start(struct child *c, const struct kernel_run_params *p,
 {
     char arg[MAX_ARGS][4300], program[4096], levels[128], threads[4096];
     char *argv[MAX_ARGS + 1];
-    const struct child_params params = {
-        .program = program, .argv = argv, .talk = true, .foreign = true};
+    const struct child_params params = {.program = program,
+                                        .argv = argv,
+                                        .talk = true,
+                                        .foreign = true,
+                                        .also_fd = json_fd};
     enum status st;
     int n = 0;
 
@@ -105,9 +106,7 @@ static enum status start(struct child *c, const struct kernel_run_params *p,
     for (int i = 0; i < n; i++)
         argv[i] = arg[i];
     argv[n] = NULL;
-    fcntl(json_fd, F_SETFD, 0);
     st = child_start(c, &params, err);
-    fcntl(json_fd, F_SETFD, FD_CLOEXEC);
     if (st == ST_OK)
         write_cases(c, p->plan);
     return st;
@@ -155,8 +154,10 @@ static void follow(struct child *c, struct tally *t)
     while (runs) {
         struct pollfd ready = {c->out, POLLIN, 0};
 
-        if (interrupted() && !stopped)
-            stopped = kill(c->pid, SIGTERM) == 0;
+        if (interrupted() && !stopped) {
+            child_request_end(c);
+            stopped = true;
+        }
         if (poll(&ready, 1, 200) > 0)
             runs = child_read_lines(c, count_line, t);
         snprintf(detail, sizeof detail, "%zu row%s, %d repetition%s", t->p->plan->n_run,

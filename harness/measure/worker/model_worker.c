@@ -32,7 +32,7 @@ static void request_version(const char *program, char version[64])
 {
     char name[] = "bench", option[] = "--version";
     char *argv[] = {name, option, NULL};
-    const struct child_params p = {.program = program, .argv = argv};
+    const struct child_params p = {.program = program, .argv = argv, .foreign = true};
     struct child child = CHILD_INIT;
     const uint64_t deadline = clock_ns() + (uint64_t)(VERSION_S * 1e9);
 

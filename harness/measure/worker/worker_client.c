@@ -294,7 +294,7 @@ void worker_client_end(struct worker_client *c, bool kill_it)
     if (c->child.pid <= 0)
         return;
     if (kill_it)
-        kill(c->child.pid, SIGKILL);
+        child_kill(&c->child);
     if (c->child.in >= 0)
         close(c->child.in);
     c->child.in = -1;

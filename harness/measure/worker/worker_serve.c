@@ -11,7 +11,6 @@
 #include "engine/base/json_read.h"
 #include "harness/base/program.h"
 #include "harness/measure/kernels/kernel_work.h"
-#include "harness/machine/child.h"
 #include "harness/machine/memory_reserve.h"
 #include "harness/measure/worker/measured.h"
 #include "harness/measure/worker/worker_open.h"
@@ -371,7 +370,6 @@ int worker_serve(const struct worker_task *tasks, size_t n)
     char *line = NULL;
     size_t cap = 0;
 
-    child_offer_to_oom_killer();
     worker_send(json_pack("{s:i, s:o, s:i, s:s, s:s, s:s}", "turn",
                           WORKER_OPEN_PROTOCOL, "opens", model_setup_optional_keys(),
                           "worker", WORKER_PROTOCOL, "version", build_version(),

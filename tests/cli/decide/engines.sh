@@ -40,7 +40,7 @@ END
 sed 's/"samples_ns": ns/"x": 1/' bin/llama-bench >bin/mean-only
 printf '#!/bin/sh\n[ "$1" != --help ] || exec "%s" --help\n' "$PWD/bin/llama-bench" >bin/head
 (cat bin/head; echo 'echo "error: no such tensor" >&2; exit 3') >bin/failing
-(cat bin/head; echo 'sleep 600 & wait') >bin/hanging
+(cat bin/head; echo 'setsid sleep 600 & sleep 600 & wait') >bin/hanging
 (cat bin/head; echo 'yes | head -c 3000000') >bin/talking
 (cat bin/head; echo 'echo nothing of that kind') >bin/other
 (cat bin/head; echo 'kill -SEGV $$') >bin/dying

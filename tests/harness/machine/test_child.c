@@ -173,6 +173,139 @@ static void foreign_ends_whole(void **state)
     child_close(&c);
 }
 
+#define N_DESCENDANTS 3
+
+struct numbers {
+    pid_t pid[N_DESCENDANTS];
+    int n;
+};
+
+static void add_number(void *arg, const char *line, size_t len)
+{
+    struct numbers *all = arg;
+
+    (void)len;
+    assert_true(all->n < N_DESCENDANTS);
+    all->pid[all->n++] = atoi(line);
+}
+
+/* Sessions of their own, one without a parent, one below another. */
+static char leaving[] = "setsid sh -c 'echo $$; exec sleep 1000' & "
+                        "(setsid sh -c 'echo $$; setsid sh -c "
+                        "\"echo \\$\\$; exec sleep 1000\" & wait' &); "
+                        "read line; exit 7";
+
+static void start_leaving(struct child *c, bool foreign)
+{
+    char name[] = "sh", option[] = "-c";
+    char *argv[] = {name, option, leaving, NULL};
+    const struct child_params p = {
+        .program = "/bin/sh", .argv = argv, .talk = true, .foreign = foreign};
+    struct err err = ERR_INIT;
+
+    *c = (struct child)CHILD_INIT;
+    assert_int_equal(child_start(c, &p, &err), ST_OK);
+}
+
+static void read_numbers(struct child *c, struct numbers *all)
+{
+    struct pollfd pfd = {.fd = c->out, .events = POLLIN};
+
+    all->n = 0;
+    while (all->n < N_DESCENDANTS) {
+        assert_int_equal(poll(&pfd, 1, 60000), 1);
+        assert_true(child_read_lines(c, add_number, all));
+    }
+}
+
+/* What has left its session and its parent ends with it, however it ends, and before
+ * that is reported. */
+static void descendants_end(void **state)
+{
+    struct err err = ERR_INIT;
+    struct numbers all;
+    struct child c;
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        const bool is_killed = i / 2;
+        bool killed = false;
+
+        start_leaving(&c, i % 2);
+        read_numbers(&c, &all);
+        if (!is_killed)
+            assert_int_equal(child_write(&c, "end\n", &err), ST_OK);
+        const int status = child_reap(&c, is_killed ? 0 : PATIENCE_NS, NULL, &killed);
+
+        if (is_killed)
+            assert_int_equal(WTERMSIG(status), SIGKILL);
+        else
+            assert_int_equal(WEXITSTATUS(status), 7);
+        assert_int_equal(killed, is_killed);
+        for (int k = 0; k < all.n; k++)
+            assert_int_equal(kill(all.pid[k], 0), -1);
+        child_close(&c);
+    }
+}
+
+/* Also where this process is killed, which can do nothing about it. */
+static void descendants_end_with_us(void **state)
+{
+    struct numbers all = {.n = 0};
+    int to_us[2];
+
+    (void)state;
+    assert_int_equal(pipe(to_us), 0);
+    const pid_t pid = fork();
+
+    if (!pid) {
+        struct child c;
+
+        start_leaving(&c, true);
+        read_numbers(&c, &all);
+        if (write(to_us[1], &all, sizeof all) == sizeof all)
+            pause();
+        _exit(1);
+    }
+    assert_int_equal(read(to_us[0], &all, sizeof all), sizeof all);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    for (int k = 0; k < all.n; k++)
+        for (int i = 0; kill(all.pid[k], 0) == 0; i++) {
+            assert_true(i < 60000);
+            usleep(1000);
+        }
+    close(to_us[0]);
+    close(to_us[1]);
+}
+
+/* A request to end reaches its process group. */
+static void is_requested_to_end(void **state)
+{
+    char script[] =
+        "trap 'wait; exit 5' TERM; (trap 'echo inner; exit' TERM; echo 1; while :; "
+        "do sleep 0.01; done) & echo 2; while :; do sleep 0.01; done";
+    char name[] = "sh", option[] = "-c";
+    char *argv[] = {name, option, script, NULL};
+    const struct child_params p = {.program = "/bin/sh", .argv = argv, .foreign = true};
+    struct child c = CHILD_INIT;
+    struct err err = ERR_INIT;
+    int n_lines = 0;
+
+    (void)state;
+    assert_int_equal(child_start(&c, &p, &err), ST_OK);
+    while (n_lines < 2) {
+        struct pollfd pfd = {.fd = c.out, .events = POLLIN};
+
+        assert_int_equal(poll(&pfd, 1, 60000), 1);
+        assert_true(child_read_lines(&c, count_line, &n_lines));
+    }
+    child_request_end(&c);
+    assert_int_equal(WEXITSTATUS(wait_for_end(&c, &n_lines)), 5);
+    assert_int_equal(n_lines, 3);
+    child_close(&c);
+}
+
 static void add_line(void *arg, const char *line, size_t len)
 {
     char *text = arg;
@@ -225,22 +358,53 @@ static void no_terminal(void **state)
     close(terminal);
 }
 
+/* What it writes where no terminal is: a log of a CI system may act on it. */
+static void no_commands(void **state)
+{
+    const int before = dup(STDERR_FILENO);
+    char name[] = "sh", option[] = "-c";
+    char script[] = "printf 'a\\033[2Jb\\n  ::error::c\\nd ##[add-mask]e\\rstd::f' >&2";
+    char *argv[] = {name, option, script, NULL};
+    const struct child_params p = {
+        .program = "/bin/sh", .argv = argv, .talk = true, .pass_errors = true};
+    struct child c = CHILD_INIT;
+    struct err err = ERR_INIT;
+    char text[128] = "";
+    int log[2], n_lines = 0;
+
+    (void)state;
+    assert_int_equal(pipe(log), 0);
+    dup2(log[1], STDERR_FILENO);
+    assert_int_equal(child_start(&c, &p, &err), ST_OK);
+    assert_int_equal(wait_for_end(&c, &n_lines), 0);
+    child_close(&c);
+    dup2(before, STDERR_FILENO);
+    close(log[1]);
+    assert_true(read(log[0], text, sizeof text - 1) > 0);
+    assert_string_equal(text, "a\\x1b[2Jb\n  .:error::c\nd .#[add-mask]e\\x0dstd::f");
+    close(log[0]);
+    close(before);
+}
+
 /* Nor a file of whoever started us, which it could write to behind the fence. */
-static void no_other_file(void **state)
+static void no_other_file(bool foreign)
 {
     const int file = open("/dev/null", O_WRONLY);
     const int low = fcntl(file, F_DUPFD, 11), high = fcntl(file, F_DUPFD, 300);
-    char script[200], lines[64] = "";
-    struct child c;
+    char script[200], lines[64] = "", name[] = "sh", option[] = "-c";
+    char *argv[] = {name, option, script, NULL};
+    const struct child_params p = {
+        .program = "/bin/sh", .argv = argv, .talk = true, .foreign = foreign};
+    struct child c = CHILD_INIT;
+    struct err err = ERR_INIT;
     struct pollfd pfd = {.events = POLLIN};
 
-    (void)state;
     assert_true(low >= 0 && high >= 0);
     snprintf(script, sizeof script,
              "test -e /proc/$$/fd/%d && echo low; test -e /proc/$$/fd/%d && echo high; "
              "echo none",
              low, high);
-    start(&c, script);
+    assert_int_equal(child_start(&c, &p, &err), ST_OK);
     pfd.fd = c.out;
     do
         assert_int_equal(poll(&pfd, 1, 60000), 1);
@@ -253,12 +417,25 @@ static void no_other_file(void **state)
     assert_string_equal(lines, "none;");
 }
 
+static void no_other_files(void **state)
+{
+    (void)state;
+    no_other_file(false);
+    no_other_file(true);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keeps_the_end), cmocka_unit_test(says_nothing_or_little),
-        cmocka_unit_test(left_behind),   cmocka_unit_test(foreign_ends_whole),
-        cmocka_unit_test(no_terminal),   cmocka_unit_test(no_other_file)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(keeps_the_end),
+                                       cmocka_unit_test(says_nothing_or_little),
+                                       cmocka_unit_test(left_behind),
+                                       cmocka_unit_test(foreign_ends_whole),
+                                       cmocka_unit_test(no_terminal),
+                                       cmocka_unit_test(no_other_files),
+                                       cmocka_unit_test(no_commands),
+                                       cmocka_unit_test(descendants_end),
+                                       cmocka_unit_test(is_requested_to_end),
+                                       cmocka_unit_test(descendants_end_with_us)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
