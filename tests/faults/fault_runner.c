@@ -6,9 +6,11 @@
  *
  * The N-th call of KIND, made by the program or by any process that it starts, fails
  * with FAULT (a name such as ENOSPC) or transfers half of its bytes (short); with N+
- * all calls from the N-th on do. KIND "none" lets everything succeed and counts, and
- * FAULT is a file that becomes a list of the calls: kind, process, caller, call, a line
- * each. REPORT becomes a JSON object: how the program ended, what was made to fail, the
+ * all later calls of KIND do, too. N@CALL or N+@CALL: the N-th of those like CALL. KIND
+ * "none" lets everything succeed and counts, and FAULT is a file that becomes a list of
+ * the calls, a line each: kind, a tab, and CALL, which is 0 (the first process) or 1,
+ * where in the program, and the call with its object. An N in CALL is any number.
+ * REPORT becomes a JSON object: how the program ended, what was made to fail, the
  * number of calls of each kind, the processes, and those that were left behind, which
  * it ends.
  *
@@ -65,9 +67,10 @@ static struct {
     enum kind kind;
     int fault;
     long at;
+    const char *call; /* what those that are counted are like; NULL: all of the kind */
     bool all_after;
     long count[N_KINDS];
-    long n_failed;
+    long n_like, n_failed;
     char where[400], program[400];
     FILE *trace; /* of a run that counts */
     struct task tasks[MAX_TASKS];
@@ -238,11 +241,36 @@ static unsigned long caller_of(const struct task *t, const struct user_regs_stru
     return 0;
 }
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Whether text is like a pattern, in which N is any number. */
+static bool is_like(const char *text, const char *pattern)
+{
+    for (; *pattern; pattern++)
+        if (*pattern == 'N' && is_digit(*text))
+            while (is_digit(*text))
+                text++;
+        else if (*text++ != *pattern)
+            return false;
+    return !*text;
+}
+
+/* Whether a call of the kind that is to fail does so. */
+static bool fails(const char *text)
+{
+    if (run.n_failed)
+        return run.all_after;
+    return (!run.call || is_like(text, run.call)) && ++run.n_like == run.at;
+}
+
 static void on_call(struct task *t)
 {
     struct user_regs_struct r;
     const struct call *c = calls;
-    char object[256];
+    char object[256], text[320];
     enum kind kind;
 
     if (ptrace(PTRACE_GETREGS, t->tid, NULL, &r))
@@ -257,11 +285,11 @@ static void on_call(struct task *t)
     if (kind == NONE)
         return;
     run.count[kind]++;
+    snprintf(text, sizeof text, "%d %lx %s(%s)", t->process > 0, caller_of(t, &r),
+             c->name, object);
     if (run.trace)
-        fprintf(run.trace, "%s\t%d %lx %s(%s)\n", kind_names[kind], t->process,
-                caller_of(t, &r), c->name, object);
-    if (kind != run.kind ||
-        (run.count[kind] != run.at && (!run.all_after || run.count[kind] < run.at)))
+        fprintf(run.trace, "%s\t%s\n", kind_names[kind], text);
+    if (kind != run.kind || !fails(text))
         return;
     if (!run.n_failed++)
         snprintf(run.where, sizeof run.where, "%s(%s)", c->name, object);
@@ -454,6 +482,8 @@ static bool read_fault(char **argv)
         i++;
     run.at = strtol(argv[2], &end, 10);
     run.all_after = *end == '+';
+    end += run.all_after;
+    run.call = *end == '@' ? end + 1 : NULL;
     if (i < sizeof faults / sizeof *faults)
         run.fault = faults[i].value;
     return i < sizeof faults / sizeof *faults && run.at > 0;

@@ -3,26 +3,27 @@
 # faults.py - every system call that matters fails once, in short runs of bench
 #
 # usage: faults.py RUNNER BENCH SRC WORK [--positions P|every|distinct] [--commands A,B]
-#                  [--kinds A,B] [--faults A,B] [--seconds S] [--skip N]
-#                  [--once]
+#                  [--kinds A,B] [--faults A,B] [--once] [--seconds S] [--done FILE]
 #
 # Each command runs once to list its calls of each kind; then once for each fault of a
 # kind at P of its calls, spread evenly from the first to the last, and again with all
 # later ones failing, too, as on a full disk. Every: at each call. Distinct: calls that
 # are made at the same place about the same thing, by the first process or by those that
-# it starts, are alike, and the first and the last of them fail. However it ends, it must end as the project
-# promises: an exit code that is documented, at most one sentence more than an
-# undisturbed run prints, one where the code is 2 or 3, no signal, no hang, no row of a
-# table lost or twice, and no process, group or temporary file left behind. A server
-# answers others as if nothing had failed, and when one call has failed it answers again
-# or ends. Prints a table of outcomes and every broken promise; ends with 1 if there is
-# one. With --seconds the runs are in random order and none begins later than that.
+# it starts, are alike, and the first and the last of them fail, whichever number they
+# have in that run. However it ends, it must end as the project promises: an exit code
+# that is documented, at most one sentence more than an undisturbed run prints, one where
+# the code is 2 or 3, no signal, no hang, no row of a table lost or twice, and no process,
+# group or temporary file left behind. A server answers others as if nothing had failed,
+# and when one call has failed it answers again or ends. Prints a table of outcomes and
+# every broken promise; ends with 1 if there is one. With --seconds the runs are in random
+# order and none begins later than that. FILE names the runs that were made: they are left
+# out, and those of now are added.
 import argparse
 import collections
 import csv
+import hashlib
 import json
 import os
-import random
 import re
 import shutil
 import sqlite3
@@ -117,6 +118,10 @@ class Faults:
         self.rows = 0  # that the table holds before the command
         self.begin = time.monotonic()
         self.left_out = 0
+        self.done = set()
+        if args.done and os.path.exists(args.done):
+            with open(args.done) as f:
+                self.done = set(f.read().splitlines())
         self.budget_s = 3  # of a gate
 
     def bench(self, *arguments):
@@ -229,7 +234,7 @@ class Faults:
             runner = subprocess.Popen([self.args.runner, path, str(LIMIT_S), kind,
                                        trace if kind == "none" else fault, at, "--", self.args.bench, *arguments],
                                       cwd=self.folder, env=self.env, stdout=o, stderr=e, stdin=subprocess.DEVNULL)
-        wrong = self.serving.run(runner, out, 0.5 if at.endswith("+") else 10) if self.serving else []
+        wrong = self.serving.run(runner, out, 0.5 if "+" in at.partition("@")[0] else 10) if self.serving else []
         code = runner.wait()
         if code == 77:
             print("skipped: this machine does not allow ptrace")
@@ -248,8 +253,7 @@ class Faults:
         with open(os.path.join(self.args.work, "trace"), errors="replace") as f:
             for line in f:
                 kind, _, call = line.rstrip("\n").partition("\t")
-                process, _, call = call.partition(" ")
-                found[kind].append((process == "0", re.sub(r"[0-9]+(?=[^(]*\)$)", "N", call)))
+                found[kind].append(re.sub(r"[0-9]+(?=[^(]*\)$)", "N", call))
         return found
 
     def groups(self, pids):
@@ -320,18 +324,14 @@ class Faults:
             yield f"afterwards: {wrong or f'{n} rows, not {self.all_rows}'}"
 
     def positions(self, calls):
+        """Numbers of calls, and what those that are counted are like, if not all are."""
         count = len(calls)
-        if self.args.positions == "every":
-            return range(1, count + 1)
         if self.args.positions == "distinct":
-            at = collections.defaultdict(list)
-            for i, call in enumerate(calls, 1):
-                at[call].append(i)
-            return sorted({i for alike in at.values() for i in (alike[0], alike[-1])})
+            return [(at, call) for call, n in collections.Counter(calls).items() for at in sorted({1, n})]
+        if self.args.positions == "every":
+            return [(at, "") for at in range(1, count + 1)]
         n = min(int(self.args.positions), count)
-        if n < 2:
-            return [1][:count]
-        return sorted({1 + round((count - 1) * i / (n - 1)) for i in range(n)})
+        return [(at, "") for at in sorted({1 + round((count - 1) * i / max(n - 1, 1)) for i in range(n)})]
 
     def command(self, name):
         what, arguments = COMMANDS[name]
@@ -352,32 +352,47 @@ class Faults:
                 (self.serving and self.serving.failed):
             print(f"{name}: not undisturbed: {plain}")
             sys.exit(77 if plain["code"] == 3 else 1)
-        plan = [(kind, fault, f"{at}{more}") for kind in self.args.kinds for fault in FAULTS[kind]
+        plan = [(kind, fault, at, more, call) for kind in self.args.kinds for fault in FAULTS[kind]
                 if not self.args.faults or fault in self.args.faults
-                for at in self.positions(calls[kind])
+                for at, call in self.positions(calls[kind])
                 for more in ("", "+") if not more or fault != "EINTR" and not self.args.once]  # for ever: no end of anything
         if self.args.seconds:
-            random.Random(1).shuffle(plan)
-        for kind, fault, at in plan[self.args.skip:]:
-            self.one(name, what, arguments, kind, fault, at, usual)
+            plan.sort(key=lambda run: hashlib.md5(self.known_as(run).encode()).digest())
+        for run in plan:
+            if self.known_as(run) not in self.done:
+                self.one(what, arguments, run, usual)
 
-    def one(self, name, what, arguments, kind, fault, at, usual):
+    def known_as(self, run):
+        """A run's name in the file of those that were made, which the next time has, too."""
+        kind, fault, at, more, call = run
+        return " ".join((self.name, kind, fault, "last" if call and at > 1 else str(at), more, call))
+
+    def one(self, what, arguments, run, usual):
         if self.args.seconds and time.monotonic() - self.begin > self.args.seconds:
             self.left_out += 1
             return
-        self.prepare(what)
-        report = self.run(arguments, kind, fault, at)
+        kind, fault, at, more, call = run
+        while True:
+            number = f"{at}{more}" + ("@" + call if call else "")
+            self.prepare(what)
+            report = self.run(arguments, kind, fault, number)
+            if report["failed"] or not call or at < 4:
+                break
+            at //= 2  # this time there were fewer calls
         if not report["failed"]:
-            return  # this time there were fewer calls
+            return
         end = ("hang" if report["timed_out"] else f"signal {report['signal']}"
                if report["signal"] else f"exit {report['code']}")
-        self.outcomes[name, kind, fault, end] += 1
-        for promise in self.promises(report, usual, at.endswith("+")):
-            line = f"{name}: {kind} {fault} {at} {report['where']}: {promise}"
+        self.outcomes[self.name, kind, fault, end] += 1
+        for promise in self.promises(report, usual, bool(more)):
+            line = f"{self.name}: {kind} {fault} '{number}' {report['where']}: {promise}"
             if report["stderr"]:
                 line += f" [{report['stderr'][-1]}]"
             self.broken.append(line)
             print("BROKEN", line, flush=True)
+        if self.args.done:
+            with open(self.args.done, "a") as f:
+                f.write(self.known_as(run) + "\n")
 
     def print_table(self):
         ends = sorted({key[3] for key in self.outcomes})
@@ -400,7 +415,7 @@ def main():
         p.add_argument(name)
     p.add_argument("--positions", default="40", help="a number, every or distinct")
     p.add_argument("--seconds", type=float, default=0)
-    p.add_argument("--skip", type=int, default=0, help="runs of each command that an earlier slice has made")
+    p.add_argument("--done", help="file of runs that are made, which are left out")
     p.add_argument("--once", action="store_true", help="no later call fails, too")
     p.add_argument("--commands", type=listed, default=list(COMMANDS))
     p.add_argument("--kinds", type=listed, default=list(FAULTS))
