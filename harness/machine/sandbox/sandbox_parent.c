@@ -197,8 +197,8 @@ static enum status refuse(const struct cgroup_place *place, const char *root,
         [0] = "",
         [GROUP_MEMORY] = ", which is not given the memory controller",
         [GROUP_CPU] = ", which is not given the CPU controller",
-        [GROUP_MEMORY | GROUP_CPU] = ", which is not given the memory and CPU "
-                                     "controllers",
+        [GROUP_MEMORY | GROUP_CPU] = (", which is not given the memory and CPU "
+                                      "controllers"),
     };
     const bool quota = !(controllers & GROUP_MEMORY);
     const char *what = quota ? "cgroup with a CPU quota"
