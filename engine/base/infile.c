@@ -4,6 +4,7 @@
  */
 #include "engine/base/infile.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -70,4 +71,17 @@ enum status infile_read(char **text, size_t *len, const char *path, size_t max,
     if (st)
         free(buf);
     return st;
+}
+
+enum status infile_exists(bool *exists, const char *path, struct err *err)
+{
+    struct stat st;
+    const int error = stat(path, &st) ? errno : 0;
+
+    if (error && error != ENOENT && error != ENOTDIR) {
+        errno = error;
+        return err_set_errno(err, ST_IO, "cannot find out whether there is %s", path);
+    }
+    *exists = !error;
+    return ST_OK;
 }

@@ -10,6 +10,7 @@
 #ifndef SLM_ENGINE_BASE_INFILE_H
 #define SLM_ENGINE_BASE_INFILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,5 +25,9 @@ enum status infile_open(FILE **f, uint64_t *bytes, const char *path, uint64_t ma
 /* Its text, malloc'ed, with a zero behind it. Errors: the same, ST_NO_MEMORY. */
 enum status infile_read(char **text, size_t *len, const char *path, size_t max,
                         struct err *err);
+
+/* Whether there is something at path. Error: ST_IO, where that cannot be found out:
+ * what may be there must not be overwritten. */
+enum status infile_exists(bool *exists, const char *path, struct err *err);
 
 #endif

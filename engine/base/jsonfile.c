@@ -77,7 +77,13 @@ enum status jsonfile_read_text(char **text, const char *dir, const char *name,
 
     if (!make_path(path, sizeof path, dir, name))
         return path_too_long(name, sizeof path, err);
-    return infile_read(text, &len, path, max, err);
+    const enum status st = infile_read(text, &len, path, max, err);
+
+    if (st == ST_OK && strlen(*text) < len) {
+        free(*text);
+        return err_set(err, ST_INPUT, "%s has a zero byte, and is no text", path);
+    }
+    return st;
 }
 
 void jsonfile_free(struct jsonfile *f)
@@ -86,12 +92,22 @@ void jsonfile_free(struct jsonfile *f)
     f->root = NULL;
 }
 
-bool jsonfile_exists(const char *dir, const char *name)
+enum status jsonfile_find(bool *exists, const char *dir, const char *name,
+                          struct err *err)
 {
-    struct stat st;
     char path[PATH_MAX];
 
-    return make_path(path, sizeof path, dir, name) && !stat(path, &st);
+    if (!make_path(path, sizeof path, dir, name))
+        return path_too_long(name, sizeof path, err);
+    return infile_exists(exists, path, err);
+}
+
+bool jsonfile_exists(const char *dir, const char *name)
+{
+    struct err ignored = ERR_INIT;
+    bool exists;
+
+    return !jsonfile_find(&exists, dir, name, &ignored) && exists;
 }
 
 json_t *json_member(const json_t *object, const char *key)

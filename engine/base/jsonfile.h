@@ -33,11 +33,15 @@ enum status jsonfile_parse(struct jsonfile *f, const char *path, const char *tex
 void jsonfile_free(struct jsonfile *f);
 
 /* The text of dir/name, at most max bytes, malloc'ed and zero-terminated. Errors:
- * ST_IO, ST_INPUT (too large, no regular file), ST_NO_MEMORY. */
+ * ST_IO, ST_INPUT (too large, no regular file, a zero byte), ST_NO_MEMORY. */
 enum status jsonfile_read_text(char **text, const char *dir, const char *name,
                                size_t max, struct err *err);
 
-/* Whether dir/name exists. */
+/* Whether dir/name exists. Error: that of infile_exists(). */
+enum status jsonfile_find(bool *exists, const char *dir, const char *name,
+                          struct err *err);
+
+/* The same for an advice; false also where that cannot be found out. */
 bool jsonfile_exists(const char *dir, const char *name);
 
 /* Member `key` of an object; NULL where it is missing or null. */

@@ -70,8 +70,11 @@ static enum status in_hub_cache(const char *dir, struct err *err)
 
 enum status hf_check_folder(const char *dir, struct err *err)
 {
-    if (jsonfile_exists(dir, "config.json"))
-        return ST_OK;
+    bool exists;
+    const enum status st = jsonfile_find(&exists, dir, "config.json", err);
+
+    if (st || exists)
+        return st;
     if (jsonfile_exists(dir, "snapshots"))
         return in_hub_cache(dir, err);
     if (jsonfile_exists(dir, "adapter_config.json"))

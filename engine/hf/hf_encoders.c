@@ -296,11 +296,12 @@ enum status hf_put_modules(struct hf_config *c, const char *dir, struct err *err
 {
     char *text = NULL;
     json_t *list, *module;
-    enum status st;
+    bool exists;
+    enum status st = jsonfile_find(&exists, dir, "modules.json", err);
     size_t i;
 
-    if (!jsonfile_exists(dir, "modules.json"))
-        return ST_OK;
+    if (st || !exists)
+        return st;
     st = jsonfile_read_text(&text, dir, "modules.json", max_modules.bytes, err);
     if (st)
         return st;

@@ -239,9 +239,10 @@ static enum status put_chat_templates(struct gguf_kvs *k, const struct special *
 static enum status load_if_there(struct jsonfile *f, const char *dir, const char *name,
                                  struct err *err)
 {
-    return dir && jsonfile_exists(dir, name)
-               ? jsonfile_load(f, dir, name, max_config, err)
-               : ST_OK;
+    bool exists = false;
+    const enum status st = dir ? jsonfile_find(&exists, dir, name, err) : ST_OK;
+
+    return st || !exists ? st : jsonfile_load(f, dir, name, max_config, err);
 }
 
 /* Whether a text gets tokens around it, from tokenizer_config.json. */

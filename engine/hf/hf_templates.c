@@ -10,6 +10,7 @@
 #include "engine/hf/hf_impl.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,6 +120,9 @@ static enum status add_folder(struct templates *t, const char *dir, struct err *
     if (snprintf(path, sizeof path, "%s/%s", dir, folder) >= (int)sizeof path)
         return ST_OK; /* which no folder has */
     n = scandir(path, &files, is_template, alphasort);
+    if (n < 0 && errno != ENOENT && errno != ENOTDIR)
+        st = err_set_errno(err, errno == ENOMEM ? ST_NO_MEMORY : ST_IO,
+                           "cannot list %s", path);
     for (int i = 0; i < n; i++) {
         const char *name = files[i]->d_name;
 
@@ -134,9 +138,11 @@ static enum status add_folder(struct templates *t, const char *dir, struct err *
 static enum status add_files(struct templates *t, const char *dir, struct err *err)
 {
     static const char file[] = "chat_template.jinja";
-    const enum status st =
-        jsonfile_exists(dir, file) ? add_file(t, dir, file, "default", 7, err) : ST_OK;
+    bool exists = false;
+    enum status st = jsonfile_find(&exists, dir, file, err);
 
+    if (!st && exists)
+        st = add_file(t, dir, file, "default", 7, err);
     return st ? st : add_folder(t, dir, err);
 }
 

@@ -555,10 +555,11 @@ enum status hf_tokenizer_put(struct gguf_kvs *k, const char *dir, int64_t n_voca
                              struct err *err)
 {
     struct hf_vocab v = {.unknown = -1};
-    enum status st;
+    bool exists;
+    enum status st = jsonfile_find(&exists, dir, "tokenizer.json", err);
 
-    if (!jsonfile_exists(dir, "tokenizer.json"))
-        return ST_OK;
+    if (st || !exists)
+        return st;
     st = jsonfile_load(&v.file, dir, "tokenizer.json", max_json, err);
     if (!st)
         st = put_all(k, &v, dir, n_vocab, err);

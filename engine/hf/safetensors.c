@@ -212,15 +212,19 @@ static enum status nothing_there(const char *dir, struct err *err)
 enum status safetensors_open(struct safetensors **out, const char *dir, struct err *err)
 {
     struct safetensors *s = calloc(1, sizeof *s);
+    bool has_index = false, has_one = false;
     enum status st;
 
     if (!s)
         return err_set(err, ST_NO_MEMORY, "no memory for the tensors of %s", dir);
-    if (jsonfile_exists(dir, index_file))
+    st = jsonfile_find(&has_index, dir, index_file, err);
+    if (!st)
+        st = jsonfile_find(&has_one, dir, one_file, err);
+    if (!st && has_index)
         st = open_sharded(s, dir, err);
-    else if (!jsonfile_exists(dir, one_file))
+    else if (!st && !has_one)
         st = nothing_there(dir, err);
-    else if (!(st = add_shard(s, dir, one_file, err)))
+    else if (!st && !(st = add_shard(s, dir, one_file, err)))
         st = safetensors_index(s, err);
     if (st)
         safetensors_close(s);

@@ -6,6 +6,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -377,14 +378,25 @@ static enum status add_parts(const struct modelref *ref, struct path_list *files
 enum status modelref_files(const struct modelref *ref, struct path_list *files,
                            struct err *err)
 {
-    DIR *dir = hf_is_folder(ref->path) ? opendir(ref->path) : NULL;
     enum status st = ST_OK;
+    DIR *dir;
 
-    if (!dir)
+    if (!hf_is_folder(ref->path))
         return add_parts(ref, files, err);
-    for (const struct dirent *e; !st && (e = readdir(dir));) {
+    dir = opendir(ref->path);
+    if (!dir)
+        return err_set_errno(err, ST_IO, "cannot list %s", ref->path);
+    while (!st) {
+        const struct dirent *e;
         char path[PATH_MAX];
 
+        errno = 0;
+        e = readdir(dir);
+        if (!e) {
+            if (errno)
+                st = err_set_errno(err, ST_IO, "cannot list %s", ref->path);
+            break;
+        }
         if (snprintf(path, sizeof path, "%s/%s", ref->path, e->d_name) >=
             (int)sizeof path)
             st = err_set(err, ST_USAGE, "the path of a model's file is too long");

@@ -85,7 +85,8 @@ enum status modelref_open(const struct modelref *ref, struct gguf **g, struct er
 
 /* Adds the files that opening the model reads: the file, all parts of it, or all that
  * is in the folder. Files that are not there are added, too, but for a folder's.
- * Errors: ST_NO_MEMORY, ST_USAGE (a path is too long). */
+ * Errors: ST_NO_MEMORY, ST_USAGE (a path is too long), ST_IO (a folder that cannot be
+ * listed). */
 enum status modelref_files(const struct modelref *ref, struct path_list *files,
                            struct err *err);
 

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "engine/base/infile.h"
 #include "harness/base/newfile.h"
 #include "harness/rows/order.h"
 
@@ -40,11 +40,14 @@ enum status quality_rows_read(const char *dir, struct row **rows, size_t *n,
                               struct err *err)
 {
     char path[PATH_MAX];
+    bool exists;
+    enum status st;
 
     *rows = NULL;
     *n = 0;
     snprintf(path, sizeof path, "%.4000s/" QUALITY_CSV, dir);
-    return access(path, F_OK) ? ST_OK : row_csv_read(path, rows, n, err);
+    st = infile_exists(&exists, path, err);
+    return st || !exists ? st : row_csv_read(path, rows, n, err);
 }
 
 enum status quality_rows_write(const char *dir, const struct row *rows, size_t n,

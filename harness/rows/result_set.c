@@ -5,6 +5,7 @@
 #include "harness/rows/result_set.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/base/infile.h"
 #include "engine/base/jsonfile.h"
 #include "harness/base/array.h"
 #include "harness/base/format.h"
@@ -174,6 +176,20 @@ static enum status read_json(struct result_set *set, const char *path,
 static enum status read_tree(struct result_set *set, const char *path, int depth,
                              const struct machine_key *here, struct err *err);
 
+/* The file type at path, which is not followed; 0: there is nothing. What cannot be
+ * looked at might be a sweep. */
+static enum status find_type(mode_t *type, off_t *size, const char *path,
+                             struct err *err)
+{
+    struct stat info = {.st_mode = 0};
+
+    if (lstat(path, &info) && errno != ENOENT && errno != ENOTDIR)
+        return err_set_errno(err, ST_IO, "cannot look at %s", path);
+    *type = info.st_mode & S_IFMT;
+    *size = info.st_size;
+    return ST_OK;
+}
+
 static int is_no_dot(const struct dirent *e)
 {
     return e->d_name[0] != '.';
@@ -190,12 +206,15 @@ static enum status read_below(struct result_set *set, const char *path, int dept
         return err_set_errno(err, ST_IO, "cannot list %s", path);
     for (int i = 0; i < n; i++) {
         char below[4096];
-        struct stat info;
+        mode_t type;
+        off_t size;
         const int len = snprintf(below, sizeof below, "%s/%s", path, list[i]->d_name);
 
         free(list[i]);
-        if (st == ST_OK && len < (int)sizeof below && !lstat(below, &info) &&
-            S_ISDIR(info.st_mode))
+        if (st || len >= (int)sizeof below)
+            continue;
+        st = find_type(&type, &size, below, err);
+        if (!st && type == S_IFDIR)
             st = read_tree(set, below, depth + 1, here, err);
     }
     free(list);
@@ -207,11 +226,16 @@ static enum status read_tree(struct result_set *set, const char *path, int depth
                              const struct machine_key *here, struct err *err)
 {
     char csv[4200];
-    struct stat info;
+    mode_t type;
+    off_t size;
+    enum status st;
 
     snprintf(csv, sizeof csv, "%s/sweep.csv", path);
-    if (!lstat(csv, &info) && S_ISREG(info.st_mode))
-        return info.st_size ? result_set_read_table(set, csv, path, here, err) : ST_OK;
+    st = find_type(&type, &size, csv, err);
+    if (st || (type == S_IFREG && !size))
+        return st;
+    if (type == S_IFREG)
+        return result_set_read_table(set, csv, path, here, err);
     return depth < MAX_DEPTH ? read_below(set, path, depth, here, err) : ST_OK;
 }
 
@@ -222,9 +246,13 @@ static enum status read_dir(struct result_set *set, const char *path,
     const size_t n_before = set->n_rows;
     char csv[4200];
     enum status st;
+    bool exists;
 
     snprintf(csv, sizeof csv, "%s/sweep.csv", path);
-    if (!access(csv, F_OK)) {
+    st = infile_exists(&exists, csv, err);
+    if (st)
+        return st;
+    if (exists) {
         st = result_set_read_table(set, csv, path, here, err);
         return st || set->n_rows > n_before
                    ? st

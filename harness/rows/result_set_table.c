@@ -3,6 +3,7 @@
  * result_set_table.c - runs of a CSV: by its columns, by the machine.json next to it,
  * or by where points begin again
  */
+#include <errno.h>
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -228,7 +229,7 @@ static enum status read_machine_json(struct result_run *run, bool *found,
     *found = false;
     snprintf(machine_json, sizeof machine_json, "%.*smachine.json",
              slash ? (int)(slash - path) + 1 : 0, path);
-    if (access(machine_json, F_OK))
+    if (access(machine_json, F_OK) && (errno == ENOENT || errno == ENOTDIR))
         return ST_OK;
     st = path_list_add(&set->files, machine_json, err);
     if (st)

@@ -98,9 +98,9 @@ static int by_launch_and_line(const void *x, const void *y)
     return (a->line > b->line) - (a->line < b->line);
 }
 
-/* The lines of s->text, at most n_lines. */
-static enum status cut_text(struct samples *s, size_t n_lines, int n_cells,
-                            struct err *err)
+/* The lines of s->text up to end, at most n_lines. */
+static enum status cut_text(struct samples *s, const char *end, size_t n_lines,
+                            int n_cells, struct err *err)
 {
     size_t cap = 0, n_ms = 0, at = 0;
     struct line l;
@@ -108,14 +108,15 @@ static enum status cut_text(struct samples *s, size_t n_lines, int n_cells,
     s->ms = malloc((n_lines + 1) * (size_t)n_cells * sizeof *s->ms);
     if (!s->ms)
         return err_set(err, ST_NO_MEMORY, "no memory for %zu samples", n_lines);
-    for (char *text = s->text, *next; *text; text = next, at++) {
+    for (char *text = s->text, *next; text < end; text = next, at++) {
         struct launch_samples *last = s->n ? &s->v[s->n - 1] : NULL;
 
-        next = text + strcspn(text, "\n");
-        if (!*next)
+        next = memchr(text, '\n', (size_t)(end - text));
+        if (!next)
             break; /* the writer was killed within this line */
         *next++ = '\0';
-        if (!cut_line(&l, text, n_cells))
+        /* After a power failure there may be zeros in its place. */
+        if (text + strlen(text) + 1 < next || !cut_line(&l, text, n_cells))
             continue;
         memcpy(s->ms + n_ms, l.v, (size_t)n_cells * sizeof *s->ms);
         n_ms += (size_t)n_cells;
@@ -156,19 +157,21 @@ static enum status read_table(struct samples *s, const struct table *table,
     char path[4096];
     size_t len, n_lines = 0;
     enum status st;
+    bool exists;
 
     memset(s, 0, sizeof *s);
     if (!dir)
         return ST_OK;
     snprintf(path, sizeof path, "%s/%s", dir, table->file);
-    if (access(path, F_OK))
-        return ST_OK;
+    st = infile_exists(&exists, path, err);
+    if (st || !exists)
+        return st;
     st = infile_read(&s->text, &len, path, SAMPLES_MAX_BYTES, err);
     if (st)
         return st;
     for (size_t i = 0; i < len; i++)
         n_lines += s->text[i] == '\n';
-    st = cut_text(s, n_lines, table->n_cells, err);
+    st = cut_text(s, s->text + len, n_lines, table->n_cells, err);
     if (st)
         samples_free(s);
     else

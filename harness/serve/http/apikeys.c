@@ -67,6 +67,8 @@ enum status apikeys_read(struct apikeys **k, const char *path, struct err *err)
     enum status st = new ? infile_read(&text, &len, path, MAX_BYTES, err)
                          : err_set(err, ST_NO_MEMORY, "no memory for %s", path);
 
+    if (!st && strlen(text) < len)
+        st = err_set(err, ST_INPUT, "%s has a zero byte, and is no text", path);
     if (!st)
         st = read_lines(new, path, text, err);
     if (text)

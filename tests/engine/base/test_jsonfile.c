@@ -130,6 +130,49 @@ static void only_regular_files_are_read(void **state)
     jsonfile_free(&f);
 }
 
+/* What cannot be looked at is not what is missing. */
+static void missing_or_unknown(void **state)
+{
+    struct err err = ERR_INIT;
+    char path[128];
+    bool exists;
+
+    (void)state;
+    tree_put(root, "/good", "{}");
+    assert_int_equal(jsonfile_find(&exists, root, "good", &err), ST_OK);
+    assert_true(exists);
+    assert_int_equal(jsonfile_find(&exists, root, "none/good", &err), ST_OK);
+    assert_false(exists);
+    assert_int_equal(jsonfile_find(&exists, root, "good/none", &err), ST_OK);
+    assert_false(exists);
+    snprintf(path, sizeof path, "%s/loop", root);
+    assert_int_equal(symlink("loop", path), 0);
+    assert_int_equal(jsonfile_find(&exists, root, "loop", &err), ST_IO);
+    assert_non_null(strstr(err.msg, "cannot find out whether there is "));
+    assert_false(jsonfile_exists(root, "loop"));
+}
+
+/* None is cut at a zero byte. */
+static void texts_are_whole(void **state)
+{
+    struct err err = ERR_INIT;
+    char path[128], *text;
+    FILE *f;
+
+    (void)state;
+    tree_put(root, "/text", "{{ messages }}");
+    assert_int_equal(jsonfile_read_text(&text, root, "text", 100, &err), ST_OK);
+    assert_string_equal(text, "{{ messages }}");
+    free(text);
+    snprintf(path, sizeof path, "%s/text", root);
+    f = fopen(path, "a");
+    assert_non_null(f);
+    assert_int_equal(fwrite("\0{{ more }}", 1, 11, f), 11);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(jsonfile_read_text(&text, root, "text", 100, &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, "zero byte"));
+}
+
 int main(void)
 {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, make_root, remove_root)
@@ -138,6 +181,8 @@ int main(void)
         TEST(what_is_no_object_is_refused),
         TEST(cut_texts_are_counted),
         TEST(only_regular_files_are_read),
+        TEST(missing_or_unknown),
+        TEST(texts_are_whole),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

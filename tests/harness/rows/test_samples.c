@@ -5,6 +5,7 @@
 #include "harness/rows/samples.h"
 
 #include <math.h>
+#include <unistd.h>
 
 #include "harness/rows/result_set.h"
 #include "tests/support/test.h"
@@ -66,12 +67,18 @@ static void no_file(void **state)
 {
     struct err err = ERR_INIT;
     struct samples s;
+    char path[128];
 
     (void)state;
     assert_int_equal(samples_read(&s, "/nowhere", &err), ST_OK);
     assert_int_equal(s.n, 0);
     assert_null(find(&s, "a", 1));
     samples_free(&s);
+    snprintf(path, sizeof path, "%s/samples.csv", root);
+    unlink(path);
+    assert_int_equal(symlink("samples.csv", path), 0); /* nobody can tell */
+    assert_int_equal(samples_read(&s, root, &err), ST_IO);
+    unlink(path);
 }
 
 static void foreign_lines(void **state)
@@ -104,6 +111,21 @@ static void foreign_lines(void **state)
     assert_true(find(&s, "a,b", 1)->ms[0] == 7.5);
     assert_null(find(&s, "a", 1));
     assert_null(find(&s, "c", 1));
+    samples_free(&s);
+}
+
+/* A zero byte spoils its line, and no line after it. */
+static void zeros(void **state)
+{
+    static const char text[] =
+        SAMPLES_HEADER "a,1,0,4\n\0\0\0b,1,0,5\nc,1,0,6\0,7\nd,1,0,8\n";
+    struct samples s;
+
+    (void)state;
+    assert_int_equal(read_text(&s, text, sizeof text - 1), ST_OK);
+    assert_int_equal(s.n, 2);
+    assert_non_null(find(&s, "a", 1));
+    assert_true(find(&s, "d", 1)->ms[0] == 8);
     samples_free(&s);
 }
 
@@ -173,8 +195,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recorded_sweep), cmocka_unit_test(no_file),
-        cmocka_unit_test(foreign_lines),  cmocka_unit_test(requests),
-        cmocka_unit_test(truncated),
+        cmocka_unit_test(foreign_lines),  cmocka_unit_test(zeros),
+        cmocka_unit_test(requests),       cmocka_unit_test(truncated),
     };
 
     return cmocka_run_group_tests(tests, make_root, remove_root);

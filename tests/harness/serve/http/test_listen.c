@@ -107,19 +107,25 @@ static void peers(void **state)
     assert_string_equal(p.text, "-");
 }
 
-static enum status read_keys(struct apikeys **k, const char *text, struct err *err)
+static enum status read_bytes(struct apikeys **k, const char *text, size_t n,
+                              struct err *err)
 {
     char path[] = "/tmp/test_listen_XXXXXX";
     const int fd = mkstemp(path);
     enum status st;
 
     assert_true(fd >= 0);
-    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    assert_int_equal(write(fd, text, n), n);
     close(fd);
     err_clear(err);
     st = apikeys_read(k, path, err);
     unlink(path);
     return st;
+}
+
+static enum status read_keys(struct apikeys **k, const char *text, struct err *err)
+{
+    return read_bytes(k, text, strlen(text), err);
 }
 
 static void keys(void **state)
@@ -148,6 +154,9 @@ static void keys(void **state)
         assert_int_equal(read_keys(&k, bad[i], &err), ST_INPUT);
         assert_null(strstr(err.msg, "unprintable-key"));
     }
+    assert_int_equal(read_bytes(&k, "aaaaaaaaaaaaaaaa\n\0bbbbbbbbbbbbbbbb\n", 35, &err),
+                     ST_INPUT);
+    assert_non_null(strstr(err.msg, "zero byte"));
 }
 
 static void histograms(void **state)
