@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "engine/base/filelock.h"
 #include "engine/base/fileread.h"
 #include "engine/base/invoker.h"
 
@@ -47,16 +47,6 @@ static enum status failed(const char *doing, const char *part, int error,
 
 /* ---- opening --------------------------------------------------------------------- */
 
-static int lock(int fd)
-{
-    int rc;
-
-    do
-        rc = flock(fd, LOCK_EX | LOCK_NB);
-    while (rc && errno == EINTR);
-    return rc;
-}
-
 /* Open and lock the .part file, new or left by a killed run. */
 static enum status open_part(const char *part, int flags, int *out, struct err *err)
 {
@@ -72,9 +62,9 @@ static enum status open_part(const char *part, int flags, int *out, struct err *
             return advice ? err_set(err, ST_IO, "%s %s", part, advice)
                           : failed("create", part, errno, err);
         }
-        if (lock(fd)) {
-            const int why = errno;
+        int why = filelock_try(fd);
 
+        if (why) {
             /* Where nobody holds the lock, nobody else is making the file. */
             if (why != EWOULDBLOCK)
                 unlink(part);
@@ -87,7 +77,8 @@ static enum status open_part(const char *part, int flags, int *out, struct err *
         }
         /* The previous holder of the lock may have renamed or removed the file. */
         const bool is_there = !fstat(fd, &mine) && !lstat(part, &there);
-        const int why = is_there ? 0 : errno;
+
+        why = is_there ? 0 : errno;
 
         if (is_there && mine.st_ino == there.st_ino && mine.st_dev == there.st_dev) {
             *out = fd;
@@ -261,8 +252,8 @@ void outfile_remove_stale(const char *path)
         return;
     snprintf(part, cap, "%s.part", path);
     fd = open(part, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB) && !fstat(fd, &mine) &&
-        S_ISREG(mine.st_mode) && !lstat(part, &there) && mine.st_ino == there.st_ino &&
+    if (fd >= 0 && !filelock_try(fd) && !fstat(fd, &mine) && S_ISREG(mine.st_mode) &&
+        !lstat(part, &there) && mine.st_ino == there.st_ino &&
         mine.st_dev == there.st_dev)
         unlink(part);
     if (fd >= 0)

@@ -7,9 +7,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
+#include "engine/base/filelock.h"
+#include "engine/base/invoker.h"
 #include "engine/base/jsonfile.h"
 #include "harness/base/dirs.h"
 #include "harness/base/textfile.h"
@@ -30,15 +31,10 @@ static enum status lock(struct choose_state *s, struct err *err)
     char path[sizeof s->dir + 20];
 
     snprintf(path, sizeof path, "%s/.choose.lock", s->dir);
-    s->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    s->lock = invoker_open(path, O_RDWR);
     if (s->lock < 0)
         return err_set_errno(err, ST_IO, "cannot open %s", path);
-    if (flock(s->lock, LOCK_EX | LOCK_NB))
-        return err_set(err, ST_USAGE,
-                       "another run of bench choose writes into %s; wait for it, or "
-                       "name another directory with -o",
-                       s->dir);
-    return ST_OK;
+    return filelock_take(s->lock, "choice", s->dir, err);
 }
 
 /* The first setting that differs from the file's. */
@@ -69,6 +65,7 @@ enum status choose_state_open(struct choose_state *s, const char *dir, json_t *s
                               struct err *err)
 {
     struct jsonfile file = {.root = NULL};
+    bool exists = false;
     enum status st;
 
     *s = (struct choose_state){.lock = -1};
@@ -78,7 +75,9 @@ enum status choose_state_open(struct choose_state *s, const char *dir, json_t *s
              : err_set(err, ST_USAGE, "-o: %.80s... is too long a name", dir);
     if (!st)
         st = lock(s, err);
-    if (!st && jsonfile_exists(dir, CHOOSE_JSON)) {
+    if (!st)
+        st = jsonfile_find(&exists, dir, CHOOSE_JSON, err);
+    if (!st && exists) {
         st = jsonfile_load(&file, dir, CHOOSE_JSON, limit, err);
         if (!st)
             st = compare(s, json_object_get(file.root, "settings"), settings, err);

@@ -12,10 +12,10 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/base/filelock.h"
 #include "engine/base/invoker.h"
 #include "harness/base/hash.h"
 
@@ -206,8 +206,8 @@ enum status quality_store_open(struct quality_store **out, const char *path,
         else if (s->fd < 0)
             st = err_set_errno(err, ST_IO, "cannot open %.300s", path);
     }
-    if (st == ST_OK && flock(s->fd, LOCK_EX | LOCK_NB))
-        st = err_set(err, ST_USAGE, "another `bench quality` is using %.300s", path);
+    if (st == ST_OK)
+        st = filelock_take(s->fd, "`bench quality`", path, err);
     if (st == ST_OK)
         st = find_records(s, err);
     if (st)

@@ -6,6 +6,7 @@
  * short (a full disk) the file is cut back to where it was. A row is what makes a
  * point done, so its samples go to disk first.
  */
+#include "engine/base/filelock.h"
 #include "engine/base/infile.h"
 #include "engine/base/invoker.h"
 #include "engine/base/jsonfile.h"
@@ -21,7 +22,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -224,9 +224,7 @@ static enum status take_lock(struct sweep_dir *dir, struct err *err)
 
     if (status)
         return status;
-    if (flock(dir->lock, LOCK_EX | LOCK_NB))
-        return err_set(err, ST_USAGE, "another sweep is writing to %s", dir->path);
-    return ST_OK;
+    return filelock_take(dir->lock, "sweep", dir->path, err);
 }
 
 /* Error: ST_USAGE. A sweep that was killed before it had machine.json cannot be resumed
@@ -236,12 +234,17 @@ static enum status check_unused(const char *dir, struct err *err)
     char path[600];
     char *header = NULL;
     size_t len = 0;
-    struct stat st;
+    struct stat info;
+    bool exists;
+    enum status st;
     FILE *f;
 
     snprintf(path, sizeof path, "%s/sweep.csv", dir);
-    if (stat(path, &st))
-        return ST_OK;
+    st = infile_exists(&exists, path, err);
+    if (st || !exists)
+        return st;
+    if (stat(path, &info))
+        return err_set_errno(err, ST_IO, "cannot look at %s", path);
     f = open_memstream(&header, &len);
     if (!f)
         return err_set(err, ST_NO_MEMORY, "no memory for a header line");
@@ -249,8 +252,9 @@ static enum status check_unused(const char *dir, struct err *err)
     fclose(f);
     free(header);
     snprintf(path, sizeof path, "%s/machine.json", dir);
-    if (S_ISREG(st.st_mode) && (size_t)st.st_size <= len && access(path, F_OK))
-        return ST_OK;
+    st = infile_exists(&exists, path, err);
+    if (st || (S_ISREG(info.st_mode) && (size_t)info.st_size <= len && !exists))
+        return st;
     return err_set(err, ST_USAGE,
                    "%s holds a sweep already; continue it with --resume %s, or name "
                    "another directory",
