@@ -76,6 +76,7 @@ LAUNCHES = 2
 SWEEP = ("sweep -m m.gguf --threads 1 --ctx 0,16 --prefill none -n 4 --no-charts"
          " --no-probe --repeats 0 --launches {0} --max-launches {0} -o sw").format(LAUNCHES).split()
 TINY = "-m m.gguf --threads 1 --prefill none --ctx 0"
+QUALITY = "quality -m m.gguf:Q8_0 --reference m.gguf --text t.txt --ctx 32 -t 1 -o q --chunks "
 COMMANDS = {  # name: (what its folder holds beforehand, arguments)
     "decode": ("", "decode -m m.gguf -t 1 -n 8 --mem 512M --budget 0.2"),
     "sweep": ("", " ".join(SWEEP)),
@@ -90,16 +91,25 @@ COMMANDS = {  # name: (what its folder holds beforehand, arguments)
     "compare": ("sweep nights", "history compare results.db --rows sw --margin 50%"),
     "changes": ("sweep nights", "history changes results.db"),
     "rows": ("sweep", "rows sw"),
+    "tree": ("sweep", "rows ."),
     "report": ("sweep", "report sw -o page.html"),
     "gguf": ("", "gguf m.gguf"),
+    "topo": ("", "topo"),
+    "plan": ("", "plan -m m.gguf"),
+    "quality": ("text quality", QUALITY + "2"),
     "tokenize": ("text", "tokenize -m m.gguf -f t.txt"),
     "generate": ("", "generate -m m.gguf -t 1 -n 8 -p Once"),
     "serve": ("keys", "serve -m m.gguf -t 1 --ctx 128 --sequences 2 --port 0 --api-key-file keys"),
+    "convert": ("folder", "quantize hf out.gguf Q8_0"),
+    "occupied": ("sweep", " ".join(SWEEP)),
+    "chosen": ("text steps", "choose -m m.gguf --calibration t.txt -o ch"),
     "gate": ("", f"gate --a BENCH --b BENCH {TINY} --mem 512M --budget SECONDSs --no-charts -o gate"),
 }
 # What they write, or print where they write no file, is the same each time they end with 0.
-EXACT = {"quantize", "pack", "recommend", "rows", "compare", "changes", "gguf", "tokenize", "generate"}
+EXACT = {"convert", "quantize", "pack", "recommend", "rows", "tree", "compare", "changes", "gguf", "tokenize", "generate"}
 OUTPUTS = ("out.gguf", "page.html")
+# What they would write over is there: they refuse that, and every file stays as it is.
+REFUSED = {"occupied", "chosen"}
 
 # After SIGTERM; about this kernel; where looking for gnuplot is what fails.
 NO_FAILURES = ("bench: stops when ", "bench: note: ", "bench: gnuplot is not installed")
@@ -149,6 +159,13 @@ class Faults:
                 self.add_nights(6)
             if "database" in what:
                 self.bench("history", "add", "results.db", "sw")
+            if "quality" in what:
+                self.bench(*(QUALITY + "1").split())
+            if "folder" in what:
+                self.make_folder("hf")
+            if "steps" in what:
+                self.put("ch/choose.json", '{"settings": {"model": "a"}, "steps": {"b": 1}}')
+                self.bench(*"imatrix -m m.gguf --text t.txt -o ch/imatrix.gguf --ctx 32 --chunks 1".split())
             if "part" in what:
                 path = os.path.join(self.folder, "sw", "sweep.csv")
                 lines = open(path).readlines()
@@ -157,6 +174,33 @@ class Faults:
         self.before = self.files()
         self.rows = self.table()[0]
         self.stored = self.database()[0]
+        self.judged = self.quality()
+        self.contents = self.read(self.before) if self.name in REFUSED else {}
+
+    def put(self, path, text):
+        os.makedirs(os.path.dirname(os.path.join(self.folder, path)), exist_ok=True)
+        with open(os.path.join(self.folder, path), "w") as f:
+            f.write(text)
+
+    def make_folder(self, name):
+        """A model's folder of Hugging Face, with all files that may be missing."""
+        models = os.path.join(self.args.src, "tests/support/models")
+        for program, out in (("make_hf_folder", name), ("make_tokenizer_json", name + "/tokenizer.json")):
+            subprocess.run([sys.executable, f"{models}/{program}.py", "m.gguf", out], cwd=self.folder, check=True,
+                           stdout=subprocess.DEVNULL)
+        for file, text in (("chat_template.jinja", "{{ messages[0].content }}"),
+                           ("additional_chat_templates/tool_use.jinja", "{{ tools }}"),
+                           ("generation_config.json", '{"eos_token_id": 5}'),
+                           ("special_tokens_map.json", '{"unk_token": "<unk>"}'),
+                           ("tokenizer_config.json", '{"add_eos_token": true, "eos_token": "</s>"}')):
+            self.put(f"{name}/{file}", text)
+
+    def read(self, paths):
+        found = {}
+        for path in paths:
+            with open(os.path.join(self.folder, path), "rb") as f:
+                found[path] = f.read()
+        return found
 
     def add_nights(self, n):
         """The same sweep of n earlier days in the database."""
@@ -194,6 +238,14 @@ class Faults:
             failed = collections.Counter(r[point] for r in rows[1:] if r[status] == "error")
             return sum(r[status] == only for r in rows[1:]) + sum(LAUNCHES for n in failed.values() if n > 1), None
         return max(len(rows) - 1, 0), None
+
+    def quality(self):
+        """Rows of quality.csv."""
+        path = os.path.join(self.folder, "q", "quality.csv")
+        if not os.path.exists(path):
+            return 0
+        with open(path, newline="") as f:
+            return len(list(csv.reader(f)))
 
     def database(self):
         """Rows of the database, as the next who opens it finds them, and what is wrong."""
@@ -274,6 +326,12 @@ class Faults:
             yield f"exit code {report['code']} without a sentence"
         if len(report["stderr"]) > usual + 1:
             yield f"{len(report['stderr'])} sentences: {' | '.join(report['stderr'])}"
+        if any(re.search(r"\banother (process|program|sweep|choice|`bench \w+`) (is|has)\b", s) for s in report["stderr"]):
+            yield "it blames another, and there is none"
+        changed = [p for p, text in self.contents.items()
+                   if p not in self.files() or self.read([p])[p] != text]
+        if changed:
+            yield "files changed: " + " ".join(sorted(changed))
         if report["left"]:
             yield f"{report['left']} processes left behind"
         groups = self.groups(report["pids"])
@@ -300,10 +358,14 @@ class Faults:
         stored, wrong = self.database()
         if wrong or stored < self.stored:
             yield wrong or f"{self.stored - stored} rows lost from the database"
+        if self.quality() < self.judged:
+            yield f"{self.judged - self.quality()} rows lost from quality.csv"
         yield from report["wrong"]
         if self.serving and not for_ever and not report["code"] and not report["timed_out"] \
                 and not self.serving.is_served_again:
             yield "it serves nobody any more: " + self.serving.failed[-1]
+        if report["code"] == 1 and self.name == "gate":
+            yield "equal builds fail"
         if report["code"] == 0 and self.name in EXACT and self.outputs() != self.usual:
             yield "exit code 0, and another result"
         yield from self.afterwards(report)
@@ -346,9 +408,9 @@ class Faults:
             return
         calls = self.calls()
         usual = len(plain["stderr"])
-        self.usual = self.outputs()
+        self.usual = self.outputs() if name not in REFUSED else []
         self.all_rows = self.database()[0] if name == "history" else self.table()[0]
-        if plain["code"] not in (0, 1, 4) or plain["left"] or plain["wrong"] or \
+        if plain["code"] not in ({2} if name in REFUSED else {0, 1, 4}) or plain["left"] or plain["wrong"] or \
                 (self.serving and self.serving.failed):
             print(f"{name}: not undisturbed: {plain}")
             sys.exit(77 if plain["code"] == 3 else 1)

@@ -20,6 +20,9 @@ faults parts --positions 100 --commands pack,quantize --kinds stat --faults EIO
 if ! is_full; then
     faults files --positions 1 --commands decode,quantize,pack,history \
         --kinds open,read,write,fsync,rename,unlink,mkdir,truncate,mmap,fork,thread,exec,pipe,stat,list,lock,cgroup,io_uring
+    faults locks --positions every --once --commands quality --kinds lock --faults ENOLCK
+    faults kept --positions every --once --commands chosen --kinds stat --faults EIO
+    faults distinct --positions distinct --once --commands convert --kinds stat,list --faults EIO
     # A server that never has to wait is ended by SIGTERM, too.
     faults serve --positions 1 --commands serve --kinds accept,send,thread \
         --faults EMFILE,ECONNABORTED,EPIPE,EAGAIN
@@ -30,7 +33,7 @@ fi
 faults gate --positions distinct --commands gate >gate.log 2>&1 &
 faults sweep --positions distinct --commands sweep,resume,plot >sweep.log 2>&1 &
 faults serve --positions every --commands serve >serve.log 2>&1 &
-faults others --positions every --commands rows,gguf,tokenize,generate,recommend,report,history,again,compare,changes,decode,quantize,pack,imatrix >others.log 2>&1 &
+faults others --positions every --commands rows,tree,gguf,topo,plan,quality,convert,occupied,chosen,tokenize,generate,recommend,report,history,again,compare,changes,decode,quantize,pack,imatrix >others.log 2>&1 &
 code=0
 for job in $(jobs -p); do
     wait "$job" || { now=$?; [ $code = 1 ] || code=$now; }
