@@ -247,8 +247,7 @@ class Haul:
                        for path, body in self.KINDS]
             [c.start() for c in clients]
             [c.join() for c in clients]
-            server.wait_until("idle", lambda: self.is_idle(server))
-            self.sample(tree(server.child.pid), self.done)
+            self.sample_idle(server)
             if self.n_wrong:
                 break
         code = server.stop(signal.SIGTERM)
@@ -256,10 +255,17 @@ class Haul:
             self.breaks(f"the server ended with {code}: {server.said()[-300:]}")
         self.judge("requests")
 
-    @staticmethod
-    def is_idle(server):
-        m = server.metrics()
-        return not m["slm_requests_running"] and not m["slm_requests_waiting"] and m["slm_http_connections"] == 1
+    def sample_idle(self, server):
+        """Samples an idle server while its only connection is still open; one that a client has
+        closed has a descriptor until the server handles that."""
+        connection = server.connect()
+
+        def is_idle():
+            m = server.metrics(connection)
+            return not m["slm_requests_running"] and not m["slm_requests_waiting"] and m["slm_http_connections"] == 1
+        server.wait_until("idle", is_idle)
+        self.sample(tree(server.child.pid), self.done)
+        connection.close()
 
 
 def main():

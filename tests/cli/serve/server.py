@@ -61,16 +61,18 @@ class Server:
     def connect(self, timeout=60):
         return http.client.HTTPConnection(self.host, self.port, timeout=timeout)
 
-    def ask(self, method, path, body=None, headers=None):
-        """Status, headers and text of the reply; a body that is no text is made JSON."""
-        c = self.connect()
+    def ask(self, method, path, body=None, headers=None, connection=None):
+        """Status, headers and text of the reply; a body that is no text is made JSON. A
+        connection that is given stays open."""
+        c = connection or self.connect()
         if body is not None and not isinstance(body, (str, bytes)):
             body = json.dumps(body)
         own = {"Content-Type": "application/json"} if body is not None else {}
         c.request(method, path, body, {**own, **(headers or {})})
         r = c.getresponse()
         text = r.read().decode()
-        c.close()
+        if not connection:
+            c.close()
         return r.status, r.headers, text
 
     def post(self, path, body, status=200, headers=None):
@@ -107,9 +109,9 @@ class Server:
         check_events(path, events)
         return events
 
-    def metrics(self):
+    def metrics(self, connection=None):
         """Values by name; with labels the name has them."""
-        status, _, text = self.ask("GET", "/metrics")
+        status, _, text = self.ask("GET", "/metrics", connection=connection)
         check(status == 200, "/metrics", status)
         values = {}
         for line in text.splitlines():
