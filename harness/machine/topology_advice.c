@@ -213,6 +213,30 @@ static void advise_pages(struct list *l, const struct topology *t)
         mark_drawback(l, !strcmp(t->thp, "never") ? PAGES_COMMAND : NULL);
 }
 
+/* Threads are spread over nodes that have CPUs for them; the memory of others (CXL, or
+ * of a socket outside the affinity mask) is the kernel's second choice. */
+static void advise_nodes(struct list *l, const struct topology *t)
+{
+    int nodes[TOPO_MAX_CPUS], n_allowed = 0;
+
+    for (int i = 0; i < t->n_cpus; i++)
+        if (t->cpu[i].allowed)
+            nodes[n_allowed++] = t->cpu[i].node;
+    const int n = count_distinct(nodes, n_allowed), without = t->n_nodes - n;
+
+    if (n > 1)
+        add(l,
+            "NUMA: memory is split over %d nodes; placement 'spread' uses the "
+            "bandwidth of all, 'compact' stays on one node while it can.",
+            n);
+    if (n > 0 && without > 0)
+        add(l,
+            "NUMA: no CPU of this process is on %d of the %d nodes. Memory there is "
+            "used when the other %s full; `numactl --interleave=all bench ...` uses "
+            "the bandwidth of all.",
+            without, t->n_nodes, n == 1 ? "node is" : "nodes are");
+}
+
 static void advise_memory(struct list *l, const struct topology *t)
 {
     add(l, "Models: weights and KV cache of up to %s together fit into the %s %s.",
@@ -226,11 +250,7 @@ static void advise_memory(struct list *l, const struct topology *t)
             "Memory: the NUMA nodes account for %s of %s; the rest was plugged in "
             "later. The kernel's total is used.",
             bytes_text(t->mem_hwloc).text, bytes_text(t->mem_total).text);
-    if (t->n_nodes > 1)
-        add(l,
-            "NUMA: memory is split over %d nodes; placement 'spread' uses the "
-            "bandwidth of all, 'compact' stays on one node while it can.",
-            t->n_nodes);
+    advise_nodes(l, t);
     if (t->swap_total)
         add(l, "Swap: it is on; a model that does not fit would crawl instead of fail. "
                "Points with --mem do not swap.");

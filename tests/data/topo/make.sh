@@ -18,6 +18,7 @@
 #   vm-smt            2 vCPUs that are the hyperthreads of 1 core, and shown as such
 #   hybrid            4 P-cores with 2 hyperthreads, 4 E-cores, told apart by cpu_core and
 #                     cpu_atom
+#   memory-node       4 CPUs on a NUMA node, and a node that is memory alone (CXL)
 #   big-little        Arm: 1 prime core, 3 big ones a little slower, 4 little ones
 set -eu
 name=$1 dir=$2
@@ -292,6 +293,18 @@ hybrid)
     cpuinfo "$all" GenuineIntel "12th Gen Intel(R) Core(TM) i5-12450H" "ht fma f16c avx avx2 avx_vnni"
     memory 16236580 9876544 0 madvise 0 0
     kernel 6.1.0-18-amd64 0 0-11
+    cgroup_v2 / /
+    ;;
+memory-node)
+    all="0 1 2 3"
+    for c in $all; do cpu $c $c 0 "$c" "$all" "$all" 32 1024 32768; done
+    online 0-3 0-3
+    put sys/devices/system/node/online 0-1
+    node 0 "$all" 16000000
+    node 1 "" 64000000
+    cpuinfo "$all" GenuineIntel "Intel(R) Xeon(R) 6710E" "fma f16c avx avx2 avx_vnni"
+    memory 80000000 79000000 0 madvise 0 0
+    kernel 6.12.0-amd64 0 0-3
     cgroup_v2 / /
     ;;
 big-little)

@@ -111,7 +111,25 @@ static void two_socket(void **state)
     assert_string_equal(topo.thp, "always");
     assert_int_equal(topo.mem_hwloc, (131891456 + 132116480) * UINT64_C(1024));
     assert_int_equal(topo.threads_default, 16);
-    assert_true(advises("NUMA:"));
+    assert_true(advises("NUMA: memory is split over 2 nodes"));
+    assert_false(advises("NUMA: no CPU"));
+    for (int i = 0; i < topo.n_cpus; i++)
+        topo.cpu[i].allowed = topo.cpu[i].package == 1;
+    assert_true(advises("NUMA: no CPU of this process is on 1 of the 2 nodes"));
+    assert_false(advises("NUMA: memory is split"));
+}
+
+/* Threads cannot be spread over a node that has no CPU. */
+static void node_of_memory_alone(void **state)
+{
+    (void)state;
+    read_machine("memory-node");
+    assert_int_equal(topo.n_nodes, 2);
+    for (int i = 0; i < topo.n_cpus; i++)
+        assert_int_equal(topo.cpu[i].node, 0);
+    assert_int_equal(topo.mem_hwloc, (16000000 + 64000000) * UINT64_C(1024));
+    assert_true(advises("NUMA: no CPU of this process is on 1 of the 2 nodes"));
+    assert_false(advises("NUMA: memory is split"));
 }
 
 static void vm_with_hidden_topology(void **state)
@@ -480,6 +498,7 @@ int main(void)
         cmocka_unit_test(big_and_little_cores),
         cmocka_unit_test(smt_laptop),
         cmocka_unit_test(two_socket),
+        cmocka_unit_test(node_of_memory_alone),
         cmocka_unit_test(vm_with_hidden_topology),
         cmocka_unit_test(vm_with_v1_limits),
         cmocka_unit_test(container_with_a_quota),
