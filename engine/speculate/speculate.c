@@ -51,44 +51,39 @@ static bool same_token(const struct tokenizer *a, const struct tokenizer *b, int
     return len_a == len_b && !memcmp(text_a, text_b, len_a);
 }
 
-static enum status check_draft(const struct speculator *sp,
-                               const struct tokenizer *other, struct err *err)
+enum status speculate_check_draft(const struct slm_info *info,
+                                  const struct tokenizer *tok,
+                                  const struct slm_info *draft,
+                                  const struct tokenizer *draft_tok, int32_t *n_shared,
+                                  struct err *err)
 {
-    const int32_t n = tokenizer_n_vocab(sp->tok), n_other = tokenizer_n_vocab(other);
-    const int n_ctx = slm_info(sp->m)->n_ctx, have = slm_info(sp->draft)->n_ctx;
+    const int32_t n = tokenizer_n_vocab(tok), n_other = tokenizer_n_vocab(draft_tok);
+    const int32_t least = n < n_other ? n : n_other;
 
-    if (slm_info(sp->draft)->n_vocab < n_other)
+    if (draft->n_vocab < n_other)
         return err_set(err, ST_USAGE,
                        "the draft model has another vocabulary: %d tokens, and its "
                        "embedding has rows for %d",
-                       (int)n_other, slm_info(sp->draft)->n_vocab);
+                       (int)n_other, draft->n_vocab);
     /* Models of one family pad their embeddings to different sizes. */
     for (int32_t id = 0; id < n || id < n_other; id++)
-        if (!same_token(sp->tok, other, id))
+        if (!same_token(tok, draft_tok, id))
             return err_set(err, ST_USAGE,
                            "the draft model has another vocabulary (%d tokens, and the "
                            "model has %d): its token %d is not the model's",
                            (int)n_other, (int)n, (int)id);
-    if (slm_info(sp->m)->kv_window && !slm_info(sp->draft)->kv_window)
+    if (info->kv_window && !draft->kv_window)
         return err_set(err, ST_USAGE,
                        "the draft model has a context of %d positions, and the model's "
                        "has no end: it needs a window, too",
-                       have);
-    if (have < n_ctx)
+                       draft->n_ctx);
+    if (draft->n_ctx < info->n_ctx)
         return err_set(
             err, ST_USAGE,
             "the draft model has a context of %d positions and needs the model's %d",
-            have, n_ctx);
+            draft->n_ctx, info->n_ctx);
+    *n_shared = least < draft->n_vocab ? least : draft->n_vocab;
     return ST_OK;
-}
-
-static int32_t shared_ids(const struct speculator *sp, const struct tokenizer *other)
-{
-    const int32_t n = tokenizer_n_vocab(sp->tok), n_other = tokenizer_n_vocab(other);
-    const int32_t least = n < n_other ? n : n_other,
-                  rows = slm_info(sp->draft)->n_vocab;
-
-    return least < rows ? least : rows;
 }
 
 /* The draft model reads tokens: another one in place of those that it does not have. */
@@ -159,8 +154,8 @@ enum status speculate_open(struct speculator **out, struct slm *m, struct sample
         sp->n_max = width - 1;
     speculate_rule_begin(&sp->rule, streamed_share(slm_info(m)));
     if (sp->draft) {
-        st = check_draft(sp, p->draft_tok, err);
-        sp->n_shared = shared_ids(sp, p->draft_tok);
+        st = speculate_check_draft(slm_info(m), tok, slm_info(sp->draft), p->draft_tok,
+                                   &sp->n_shared, err);
         if (!st)
             st = sampler_open(&sp->draft_s, p->sampling, sp->n_shared, err);
     } else if (sp->mtp) {

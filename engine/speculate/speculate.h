@@ -61,11 +61,20 @@ struct speculate_stats {
                     passes; 1: nothing gained; 0: not known yet */
 };
 
+/* Whether a model can draft for another one, by what slm_open() or slm_plan() reports
+ * and by their vocabularies; *n_shared ids are known to both, those above are padding.
+ * Error: ST_USAGE (another vocabulary, but for ids that are no text; a shorter context,
+ * or no window where the model has one). */
+enum status speculate_check_draft(const struct slm_info *info,
+                                  const struct tokenizer *tok,
+                                  const struct slm_info *draft,
+                                  const struct tokenizer *draft_tok, int32_t *n_shared,
+                                  struct err *err);
+
 /* Decodes with m and s, which stay the caller's. tok may be NULL without a draft model:
  * then no token ends a text. m is opened with n_logits and n_batch of at least
- * SPECULATE_MAX + 1; with less, drafts are shorter. Errors: ST_USAGE (draft model:
- * another vocabulary, but for ids that are no text; a shorter context or no window
- * where m has one; n_max), ST_NO_MEMORY. */
+ * SPECULATE_MAX + 1; with less, drafts are shorter. Errors: those of
+ * speculate_check_draft(), ST_USAGE (n_max), ST_NO_MEMORY. */
 enum status speculate_open(struct speculator **sp, struct slm *m, struct sampler *s,
                            const struct tokenizer *tok,
                            const struct speculate_params *params, struct err *err);

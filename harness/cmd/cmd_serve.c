@@ -34,7 +34,10 @@ static enum status read_drafts(struct serve_settings *s, const char *how,
             s->drafts = (enum scheduler_drafts)i;
             return ST_OK;
         }
-    return err_set(err, ST_USAGE, "--speculate %.40s: use lookup, mtp or off", how);
+    return err_set(err, ST_USAGE,
+                   "--speculate %.40s: use lookup, mtp or off; --draft MODEL drafts "
+                   "with a model",
+                   how);
 }
 
 int cmd_serve(int argc, char **argv)
@@ -72,6 +75,7 @@ int cmd_serve(int argc, char **argv)
         OPT_STR(0, "speculate", &speculate, "HOW",
                 "drafts where they pay: lookup, mtp (the model's own layer) or off "
                 "(default)"),
+        OPT_STR(0, "draft", &s.draft, "MODEL", "drafts by this model, where they pay"),
         TEXTMODEL_OPTS(s.session),
         OPT_STR(0, "api-key-file", &s.key_file, "FILE", "API keys, one per line"),
         OPT_STR(0, "cors", &s.cors, "ORIGIN", "allowed browser origin, or *"),
@@ -95,6 +99,10 @@ int cmd_serve(int argc, char **argv)
         st = err_set(&err, ST_USAGE, "name the model: -m FILE");
     if (st == ST_OK)
         st = read_drafts(&s, speculate, &err);
+    if (st == ST_OK && s.draft && s.drafts != SCHEDULER_PLAIN)
+        st = err_set(&err, ST_USAGE, "--draft and --speculate exclude each other");
+    if (st == ST_OK && s.draft)
+        s.drafts = SCHEDULER_DRAFT;
     if (st == ST_OK) {
         interrupt_catch();
         st = serve(&s, &cancelled, &err);

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "harness/rows/order.h"
-#include "harness/stats/stats.h"
 
 enum roof { ROOF_NONE, ROOF_MEMORY, ROOF_ARITHMETIC };
 
@@ -85,6 +84,13 @@ static size_t reference_rank(size_t n)
     return (n >= 3 && quartile == n ? n - 1 : quartile) - 1;
 }
 
+static int by_value(const void *x, const void *y)
+{
+    const double a = *(const double *)x, b = *(const double *)y;
+
+    return (a > b) - (a < b);
+}
+
 /* ---- one row --------------------------------------------------------------------- */
 
 /* The reference for r among rows[n_rows]; 0: no memory. */
@@ -101,7 +107,7 @@ static double reference_for(const struct row *r, const struct row *rows, size_t 
     for (size_t i = 0; i < n_rows; i++)
         if (holds_for(r, &rows[i], roof))
             v[n++] = roof_value(&rows[i], roof);
-    stats_sort(v, n);
+    qsort(v, n, sizeof *v, by_value);
     reference = v[reference_rank(n)];
     free(v);
     return reference;
@@ -147,7 +153,7 @@ double roof_best(const struct row *r, const struct row *const *rows, size_t n,
             if (roof_value(r, roof) > 0 && holds_for(r, rows[i], roof) &&
                 is_valid(rows[i]) == valid)
                 v[n_values++] = roof_value(rows[i], roof);
-        stats_sort(v, n_values);
+        qsort(v, n_values, sizeof *v, by_value);
         if (n_values) /* a disturbance makes none higher */
             best = valid ? best_of(v, n_values) : v[n_values - 1];
         *doubtful = !valid;
@@ -203,7 +209,7 @@ static void count_begin(struct counted *c, struct row **rows, size_t n, enum roo
 {
     for (size_t i = 0; i < n; i++)
         c->value[i] = roof_value(rows[i], roof);
-    stats_sort(c->value, n);
+    qsort(c->value, n, sizeof *c->value, by_value);
     memset(c->tree, 0, (n + 1) * sizeof *c->tree);
     c->n = n;
     c->n_added = 0;

@@ -95,9 +95,9 @@ enum status session_model(struct modelref *ref, const struct session_params *par
         st = modelref_make_file(ref, NULL, err);
     if (st)
         return st;
-    return params->serves
-               ? worker_fence_server(ref, params->also, params->listener, err)
-               : model_fence_enter(err);
+    return params->serves ? worker_fence_server(ref, params->draft, params->also,
+                                                params->listener, err)
+                          : model_fence_enter(err);
 }
 
 enum status session_inputs(struct path_list *files, struct session_params *params,
@@ -149,9 +149,11 @@ static enum status find_cache(struct opening *o, struct err *err)
 static void fill_params(struct opening *o)
 {
     const struct session_params *a = o->params;
+    const uint64_t room = topology_model_bytes(&o->topo, 0);
     char doubt[200];
 
-    o->p = model_setup_params(&o->setup, topology_model_bytes(&o->topo, 0));
+    o->p = model_setup_params(&o->setup,
+                              room > a->reserved_bytes ? room - a->reserved_bytes : 1);
     o->p.n_ctx = a->n_ctx;
     o->p.n_logits = a->n_logits;
     o->p.mtp = a->mtp;

@@ -31,8 +31,10 @@ struct session_params {
                     is the whole one, behind which nothing is written and only the
                     model and what runs it are read */
     int listener;
-    const char *also; /* a file that it reads as well; or NULL */
-    bool decodes;     /* many tokens: measure prefetch distances */
+    const char *also;             /* a file that it reads as well; or NULL */
+    const struct modelref *draft; /* a model that it opens as well; or NULL */
+    uint64_t reserved_bytes;      /* of memory, for something else */
+    bool decodes;                 /* many tokens: measure prefetch distances */
 };
 
 /* The model that params name; a synthetic one is made where its file is missing. From

@@ -73,8 +73,9 @@ enum status worker_fence(const struct modelref *model, const char *text,
                          struct err *err);
 
 /* The fence of a process that accepts connections of a socket that listens. It reads
- * the model and the file `text` (may be NULL). */
-enum status worker_fence_server(const struct modelref *model, const char *text,
+ * the model, a draft model and the file `text` (either may be NULL). */
+enum status worker_fence_server(const struct modelref *model,
+                                const struct modelref *draft, const char *text,
                                 int listener, struct err *err);
 
 /* ---- an open model, and memory --------------------------------------------------- */

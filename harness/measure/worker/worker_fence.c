@@ -36,8 +36,8 @@ static enum status add_data(struct path_list *reads, struct err *err)
     return st;
 }
 
-static enum status enter(const struct modelref *model, const char *also, int listener,
-                         struct err *err)
+static enum status enter(const struct modelref *model, const struct modelref *draft,
+                         const char *also, int listener, struct err *err)
 {
     static bool fenced;
     struct path_list reads = {0};
@@ -47,6 +47,8 @@ static enum status enter(const struct modelref *model, const char *also, int lis
     if (fenced)
         return ST_OK;
     st = add_model(&reads, model, err);
+    if (!st && draft)
+        st = add_model(&reads, draft, err);
     if (!st)
         st = path_list_add(&reads, also, err);
     if (!st)
@@ -67,11 +69,12 @@ static enum status enter(const struct modelref *model, const char *also, int lis
 enum status worker_fence(const struct modelref *model, const char *text,
                          struct err *err)
 {
-    return enter(model, text, -1, err);
+    return enter(model, NULL, text, -1, err);
 }
 
-enum status worker_fence_server(const struct modelref *model, const char *text,
+enum status worker_fence_server(const struct modelref *model,
+                                const struct modelref *draft, const char *text,
                                 int listener, struct err *err)
 {
-    return enter(model, text, listener, err);
+    return enter(model, draft, text, listener, err);
 }

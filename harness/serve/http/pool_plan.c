@@ -11,7 +11,10 @@ struct search {
     const struct gguf *g;
     struct slm_params params;
     uint64_t kv_limit;
-    struct slm_info least; /* of the smallest pool */
+    uint64_t memory_bytes;    /* params have what a draft model leaves of it */
+    struct pool_draft *draft; /* NULL: none */
+    uint64_t draft_kv_bytes;  /* 0: none */
+    struct slm_info least;    /* of the smallest pool */
 };
 
 /* Memory for the weights; opening packed ones takes as much as the file has. */
@@ -24,17 +27,40 @@ static uint64_t held_bytes(const struct slm_info *info)
     return whole ? info->weight_bytes : info->weights_memory_bytes;
 }
 
+/* What a draft model with that many pages takes is no memory for the model. */
+static enum status plan_draft(struct search *s, size_t n_pages, struct err *err)
+{
+    struct pool_draft *d = s->draft;
+    struct slm_info info;
+    uint64_t taken;
+    enum status st;
+
+    d->params.n_pool = n_pages * SLM_PAGE;
+    d->params.memory_bytes = s->memory_bytes;
+    st = slm_plan(&info, d->g, &d->params, err);
+    if (st)
+        return st;
+    d->weights_bytes = held_bytes(&info);
+    d->other_bytes = info.kv_bytes + info.scratch_bytes;
+    s->draft_kv_bytes = info.kv_bytes;
+    taken = d->weights_bytes + d->other_bytes;
+    s->params.memory_bytes = s->memory_bytes > taken ? s->memory_bytes - taken : 1;
+    return ST_OK;
+}
+
 static enum status plan_pages(struct slm_info *info, struct search *s, size_t n_pages,
                               struct err *err)
 {
+    const enum status st = s->draft ? plan_draft(s, n_pages, err) : ST_OK;
+
     s->params.n_pool = n_pages * SLM_PAGE;
-    return slm_plan(info, s->g, &s->params, err);
+    return st ? st : slm_plan(info, s->g, &s->params, err);
 }
 
 /* Streamed layers take what the KV cache leaves, so their number must not change. */
 static bool fits(const struct search *s, const struct slm_info *info)
 {
-    if (s->kv_limit && info->kv_bytes > s->kv_limit)
+    if (s->kv_limit && info->kv_bytes + s->draft_kv_bytes > s->kv_limit)
         return false;
     return info->residency == s->least.residency &&
            info->n_streamed == s->least.n_streamed &&
@@ -132,10 +158,14 @@ static size_t add_checkpoints(struct search *s, size_t least, size_t n_pages,
 
 enum status pool_plan_make(struct pool_plan *plan, const struct gguf *g,
                            const struct slm_params *params, uint64_t kv_bytes,
-                           struct err *err)
+                           struct pool_draft *draft, struct err *err)
 {
     const size_t n = params->n_sequences > 1 ? (size_t)params->n_sequences : 1;
-    struct search s = {.g = g, .params = *params, .kv_limit = kv_bytes};
+    struct search s = {.g = g,
+                       .params = *params,
+                       .kv_limit = kv_bytes,
+                       .memory_bytes = params->memory_bytes,
+                       .draft = draft};
     char needs[24], has[24];
     size_t of_one, n_pages;
     struct slm_info all, info;
@@ -148,13 +178,14 @@ enum status pool_plan_make(struct pool_plan *plan, const struct gguf *g,
     /* Models with windows alone have no pages, and any number of them does. */
     of_one = all.n_seq_pages > 0 ? (size_t)all.n_seq_pages : 1;
     st = plan_pages(&s.least, &s, of_one + n - 1, err);
-    if (!st && kv_bytes && s.least.kv_bytes > kv_bytes)
-        return err_set(err, ST_NO_MEMORY,
-                       "a KV cache for one sequence of %d positions and a page of each "
-                       "other takes %s, more than %s; choose a smaller --ctx",
-                       params->n_ctx,
-                       format_bytes(needs, sizeof needs, s.least.kv_bytes),
-                       format_bytes(has, sizeof has, kv_bytes));
+    if (!st && kv_bytes && s.least.kv_bytes + s.draft_kv_bytes > kv_bytes)
+        return err_set(
+            err, ST_NO_MEMORY,
+            "a KV cache for one sequence of %d positions and a page of each "
+            "other takes %s, more than %s; choose a smaller --ctx",
+            params->n_ctx,
+            format_bytes(needs, sizeof needs, s.least.kv_bytes + s.draft_kv_bytes),
+            format_bytes(has, sizeof has, kv_bytes));
     if (st)
         return st;
     n_pages = find_max(&s, of_one + n - 1, n * of_one);
@@ -170,6 +201,6 @@ enum status pool_plan_make(struct pool_plan *plan, const struct gguf *g,
                                .max_bytes = all.kv_bytes,
                                .weights_bytes = held_bytes(&info),
                                .scratch_bytes = info.scratch_bytes,
-                               .memory_bytes = s.params.memory_bytes};
+                               .memory_bytes = s.memory_bytes};
     return ST_OK;
 }

@@ -21,6 +21,13 @@ struct pool_plan {
     uint64_t memory_bytes; /* that all of it is planned in */
 };
 
+/* A draft model next to it, with as many positions. */
+struct pool_draft {
+    const struct gguf *g;
+    struct slm_params params;            /* memory_bytes: any */
+    uint64_t weights_bytes, other_bytes; /* planned: KV cache and scratch memory */
+};
+
 /* The largest pool, up to all that each of params->n_sequences may have (n_ctx; with a
  * kv_window a ring), with which the weights are held as they are with the smallest one,
  * which has room for one such sequence and a page of each other; the smallest where
@@ -29,10 +36,11 @@ struct pool_plan {
  * params->n_checkpoints is 0: as many as take the memory of all sequences' cache, but
  * one for a page at most. For the first POOL_MIN_CHECKPOINTS the pool gives up to a
  * quarter of its pages, where there is no other memory.
- * params->n_ctx and n_sequences are set. Errors: slm_plan()'s; ST_NO_MEMORY (kv_bytes
- * is less than the smallest pool takes). */
+ * draft (may be NULL) has its place in the same memory, and its cache counts for
+ * kv_bytes. params->n_ctx and n_sequences are set. Errors: slm_plan()'s; ST_NO_MEMORY
+ * (kv_bytes is less than the smallest pool takes). */
 enum status pool_plan_make(struct pool_plan *plan, const struct gguf *g,
                            const struct slm_params *params, uint64_t kv_bytes,
-                           struct err *err);
+                           struct pool_draft *draft, struct err *err);
 
 #endif

@@ -27,11 +27,12 @@
 
 struct serving {
     const struct serve_settings *set;
-    struct session_params session;
+    struct session_params session, draft_session;
     struct listening at;
     struct apikeys *keys;
-    struct textmodel model;
+    struct textmodel model, draft;
     struct pool_plan plan;
+    struct pool_draft draft_plan;
     struct server *server;
     struct scheduler *scheduler;
     bool embeds; /* the model makes vectors, by: */
@@ -89,8 +90,7 @@ static enum status choose_vectors(struct serving *v, struct err *err)
         return ST_OK;
     if (v->set->drafts != SCHEDULER_PLAIN)
         return err_set(err, ST_USAGE,
-                       "--speculate: %s makes vectors, and no text that could be "
-                       "drafted",
+                       "%s makes vectors, and no text that could be drafted",
                        v->model.ref.text);
     st = embed_pooling(&v->pooling, info, v->model.ref.text, NULL, err);
     if (!st && v->pooling == SLM_POOLING_NONE)
@@ -106,35 +106,99 @@ static enum status choose_vectors(struct serving *v, struct err *err)
     return ST_OK;
 }
 
+/* Before the fence: what the draft model is. */
+static enum status name_draft(struct serving *v, struct err *err)
+{
+    struct modelref *ref = &v->draft_session.setup.model;
+    enum status st = modelref_parse(ref, v->set->draft, NULL, err);
+
+    if (!st)
+        st = modelref_make_file(ref, NULL, err);
+    v->session.draft = ref;
+    return st;
+}
+
+/* Its sequences have the length of the model's. */
+static enum status look_at_draft(struct serving *v, struct err *err)
+{
+    struct session_params *s = &v->draft_session;
+    const struct modelref ref = s->setup.model;
+    int32_t n_shared;
+    enum status st;
+
+    *s = v->session;
+    s->model = s->quant = NULL;
+    s->setup.model = ref;
+    s->n_logits = s->n_sequences;
+    s->n_checkpoints = s->paged ? POOL_MIN_CHECKPOINTS : 0;
+    st = textmodel_look(&v->draft, s, NULL, err);
+    return st ? st
+              : speculate_check_draft(&v->model.planned, v->model.tok,
+                                      &v->draft.planned, v->draft.tok, &n_shared, err);
+}
+
+static struct slm_params params_of(const struct session_params *s,
+                                   const struct model_setup *setup,
+                                   uint64_t memory_bytes)
+{
+    struct slm_params params = model_setup_params(setup, memory_bytes);
+
+    params.n_ctx = s->n_ctx;
+    params.n_sequences = s->n_sequences;
+    params.paged = s->paged;
+    params.n_logits = s->n_logits;
+    params.mtp = s->mtp;
+    params.n_checkpoints = s->n_checkpoints;
+    return params;
+}
+
+static enum status plan_with(struct serving *v, struct model_setup *setup,
+                             uint64_t memory_bytes, struct err *err)
+{
+    struct model_setup draft = *setup;
+    struct slm_params params;
+    struct gguf *g = NULL;
+    struct pool_draft *d = v->set->draft ? &v->draft_plan : NULL;
+    enum status st = modelref_open(&v->model.ref, &g, err);
+
+    setup->model = v->model.ref;
+    params = params_of(&v->session, setup, memory_bytes);
+    params.n_checkpoints = !v->set->no_prefixes; /* how many is planned */
+    if (!st && d) {
+        struct gguf *own = NULL;
+
+        draft.model = v->draft.ref;
+        st = modelref_open(&draft.model, &own, err);
+        d->g = own;
+        d->params = params_of(&v->draft_session, &draft, memory_bytes);
+        if (!st)
+            st = pool_plan_make(&v->plan, g, &params, v->set->kv_bytes, d, err);
+        gguf_close(own);
+    } else if (!st) {
+        st = pool_plan_make(&v->plan, g, &params, v->set->kv_bytes, NULL, err);
+    }
+    gguf_close(g);
+    return st;
+}
+
 static enum status plan(struct serving *v, struct err *err)
 {
     struct model_setup setup = v->session.setup;
     struct topology *topo;
-    struct slm_params params;
-    struct gguf *g = NULL;
     enum status st = topology_open(&topo, "", err);
 
     if (st)
         return st;
-    setup.model = v->model.ref;
     if (!setup.n_threads)
         setup.n_threads = topo->threads_default;
-    params = model_setup_params(&setup, topology_model_bytes(topo, 0));
-    params.n_ctx = v->session.n_ctx;
-    params.n_sequences = v->session.n_sequences;
-    params.paged = v->session.paged;
-    params.n_logits = v->session.n_logits;
-    params.mtp = v->session.mtp;
-    params.n_checkpoints = !v->set->no_prefixes; /* how many is planned */
-    st = modelref_open(&v->model.ref, &g, err);
-    if (!st)
-        st = pool_plan_make(&v->plan, g, &params, v->set->kv_bytes, err);
-    gguf_close(g);
+    st = plan_with(v, &setup, topology_model_bytes(topo, 0), err);
     free(topo);
-    if (!st)
-        v->session.n_pool = v->plan.n_pool;
+    if (st)
+        return st;
+    v->session.n_pool = v->draft_session.n_pool = v->plan.n_pool;
     v->session.n_checkpoints = v->plan.n_checkpoints;
-    return st;
+    v->session.reserved_bytes = v->draft_plan.weights_bytes + v->draft_plan.other_bytes;
+    return ST_OK;
 }
 
 /* ---- the server ------------------------------------------------------------------ */
@@ -173,6 +237,8 @@ static enum status start_scheduler(struct serving *v, struct err *err)
         .n_queue = v->set->n_queue,
         .max_itl_s = v->set->max_itl_ms * 1e-3,
         .drafts = v->set->drafts,
+        .draft = v->draft.m,
+        .draft_tok = v->draft.tok,
         .keep_prefixes = !v->set->no_prefixes && !v->embeds,
         .embeds = v->embeds,
         .pooling = v->pooling,
@@ -184,6 +250,8 @@ static enum status start_scheduler(struct serving *v, struct err *err)
 static void print_ready(const struct serving *v)
 {
     const struct slm_info *info = slm_info(v->model.m);
+    static const char *const drafts[] = {
+        [SCHEDULER_LOOKUP] = "lookup", [SCHEDULER_MTP] = "the model's own layer"};
     char kv[24], most[24], kept[24];
 
     format_bytes(kv, sizeof kv, info->kv_bytes);
@@ -200,9 +268,13 @@ static void print_ready(const struct serving *v)
                info->n_checkpoints);
     if (v->embeds)
         printf(", vectors of %d numbers", info->n_vector);
-    if (v->set->drafts != SCHEDULER_PLAIN)
-        printf(", drafts by %s",
-               v->set->drafts == SCHEDULER_MTP ? "the model's own layer" : "lookup");
+    if (v->set->drafts == SCHEDULER_DRAFT)
+        printf(", drafts by %s (weights %s, KV cache and scratch memory %s)",
+               v->draft.ref.name,
+               format_bytes(most, sizeof most, v->draft_plan.weights_bytes),
+               format_bytes(kept, sizeof kept, v->draft_plan.other_bytes));
+    else if (v->set->drafts != SCHEDULER_PLAIN)
+        printf(", drafts by %s", drafts[v->set->drafts]);
     printf(", %d thread%s, %s\n", v->model.n_threads, plural(v->model.n_threads, "s"),
            v->keys ? "with keys" : "without a key");
     fflush(stdout);
@@ -262,12 +334,16 @@ static enum status serve_all(struct serving *v, struct err *err)
         st = choose_ctx(v, err);
     if (!st)
         st = choose_vectors(v, err);
+    if (!st && v->set->draft)
+        st = look_at_draft(v, err);
     if (!st && !v->embeds)
         st = plan(v, err);
     if (!st)
         st = start_server(v, err);
     if (!st)
         st = textmodel_open(&v->model, &v->session, err);
+    if (!st && v->set->draft)
+        st = textmodel_open(&v->draft, &v->draft_session, err);
     if (!st)
         st = start_scheduler(v, err);
     if (!st && interrupted())
@@ -299,11 +375,14 @@ enum status serve(const struct serve_settings *settings, bool *cancelled,
     if (v.session.n_logits > SLM_DEFAULT_BATCH) /* a step has a token of each */
         v.session.setup.n_batch = v.session.n_logits;
     v.session.paged = !settings->no_prefixes;
+    if (!st && settings->draft)
+        st = name_draft(&v, err);
     if (!st)
         st = serve_all(&v, err);
     server_close(v.server, cancelled);
     if (v.scheduler)
         scheduler_close(v.scheduler);
+    textmodel_close(&v.draft);
     textmodel_close(&v.model);
     apikeys_free(v.keys);
     listen_close(&v.at);

@@ -20,6 +20,7 @@ struct serve_settings {
     int n_queue, n_connections;
     double max_itl_ms, timeout_s, grace_s;
     enum scheduler_drafts drafts;
+    const char *draft;           /* the model of SCHEDULER_DRAFT */
     uint64_t max_body, kv_bytes; /* kv_bytes 0: what memory holds */
     bool no_prefixes, any_model, log;
 };
@@ -33,8 +34,9 @@ struct serve_settings {
 
 /* Serves until a signal that interrupt_catch() catches; *cancelled: it was ended before
  * what ran was complete. Errors: listen_open()'s, apikeys_read()'s, textmodel_look()'s,
- * textmodel_open()'s, server_open()'s, scheduler_open()'s and scheduler_run()'s;
- * ST_USAGE (an unknown chat template, more positions than the model has). */
+ * textmodel_open()'s, speculate_check_draft()'s, server_open()'s, scheduler_open()'s
+ * and scheduler_run()'s; ST_USAGE (an unknown chat template, more positions than the
+ * model has). */
 enum status serve(const struct serve_settings *settings, bool *cancelled,
                   struct err *err);
 

@@ -83,7 +83,7 @@ static enum status append_forced(struct completion *c, struct err *err)
     return st;
 }
 
-enum status completion_begin(struct completion *c, int n_vocab, bool guesses,
+enum status completion_begin(struct completion *c, int n_vocab, int n_guessed,
                              struct err *err)
 {
     enum status st;
@@ -91,8 +91,8 @@ enum status completion_begin(struct completion *c, int n_vocab, bool guesses,
     if (c->sampler)
         return ST_OK;
     st = sampler_open(&c->sampler, &c->sampling, n_vocab, err);
-    if (!st && guesses)
-        st = sampler_open(&c->draft_sampler, &c->sampling, n_vocab, err);
+    if (!st && n_guessed)
+        st = sampler_open(&c->draft_sampler, &c->sampling, n_guessed, err);
     if (st)
         return st;
     for (int i = 0; i < c->n_prompt; i++)

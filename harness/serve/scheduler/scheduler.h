@@ -18,12 +18,13 @@
  * the same way: who has a short one need not wait for all of another client's long one.
  *
  * With drafts, a completion that decodes may bring further tokens to a step, guessed by
- * a lookup in its own text or by the model's layer that predicts further tokens
- * (speculate.h); those that are then drawn as well were computed with one reading of
- * the weights. Texts are what they are without. How many tokens, and whose, follows
- * from how long steps have taken so far and how often drafts were accepted
+ * a lookup in its own text, by the model's layer that predicts further tokens or by a
+ * draft model (speculate.h); those that are then drawn as well were computed with one
+ * reading of the weights. Texts are what they are without. How many tokens, and whose,
+ * follows from how long steps have taken so far and how often drafts were accepted
  * (scheduler_draft.c): with many that decode, a token more costs as much as it gains,
- * and there are no drafts.
+ * and there are no drafts. A draft model has a sequence for each of the model's, reads
+ * a text once that is expected to pay, and keeps what texts begin with.
  *
  * With max_itl_s, prompts, and tokens that a grammar forces where others decode, get no
  * more of a step than keeps 19 of 20 steps, by what steps have taken so far
@@ -57,7 +58,8 @@ struct completion;
 enum scheduler_drafts {
     SCHEDULER_PLAIN,  /* none */
     SCHEDULER_LOOKUP, /* from the completion's own tokens */
-    SCHEDULER_MTP     /* by the model's own layer, which it was opened with */
+    SCHEDULER_MTP,    /* by the model's own layer, which it was opened with */
+    SCHEDULER_DRAFT   /* by a draft model */
 };
 
 struct scheduler_params {
@@ -68,8 +70,11 @@ struct scheduler_params {
     double max_itl_s; /* a step's time while somebody decodes; 0: no limit */
     enum scheduler_drafts drafts; /* as many tokens in a step as the model has logits
                                      for, besides those of a token of each sequence */
-    bool always_drafts;           /* whether they pay or not: for tests */
-    bool keep_prefixes;           /* and share them among those that run */
+    struct slm *draft; /* of SCHEDULER_DRAFT, opened by the same thread with as many
+                          sequences, and as many logits; it lives longer */
+    const struct tokenizer *draft_tok; /* its vocabulary, for scheduler_open() */
+    bool always_drafts;                /* whether they pay or not: for tests */
+    bool keep_prefixes;                /* and share them among those that run */
     bool embeds; /* it makes vectors of texts, and generates nothing: */
     enum slm_pooling pooling;
 };
@@ -178,7 +183,7 @@ struct scheduler_stats { /* counters since the start, gauges now */
     size_t n_pages, n_pages_free, n_pages_kept, n_checkpoints_kept;
 };
 
-/* Errors: ST_NO_MEMORY, ST_USAGE. */
+/* Errors: ST_NO_MEMORY, ST_USAGE, speculate_check_draft()'s. */
 enum status scheduler_open(struct scheduler **s, const struct scheduler_params *params,
                            struct err *err);
 /* After scheduler_run() has returned. Completions that are not closed stay readable. */

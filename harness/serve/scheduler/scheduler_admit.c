@@ -40,6 +40,7 @@ static void give_sequence_back(struct scheduler *s, struct completion *c)
     if (s->params.keep_prefixes)
         slm_prefix_keep(m, c->seq, c->tokens);
     slm_seq_truncate(m, c->seq, 0);
+    scheduler_end_draft(s, c);
     s->running[c->seq] = NULL;
     s->n_running--;
     s->may_admit = true;
@@ -177,6 +178,7 @@ static bool admit(struct scheduler *s, struct completion *c)
         c->n_done = 0;
         return false;
     }
+    scheduler_begin_draft(s, c);
     s->running[c->seq] = c;
     s->n_running++;
     c->n_prefill = c->n;
@@ -202,8 +204,7 @@ void scheduler_admit(struct scheduler *s)
             break;
         if (s->params.embeds
                 ? completion_begin_vectors(c, slm_info(s->params.m)->n_vector, &err)
-                : completion_begin(c, s->n_vocab, s->params.drafts == SCHEDULER_MTP,
-                                   &err)) {
+                : completion_begin(c, s->n_vocab, scheduler_guessed_ids(s), &err)) {
             remove_waiting(s, c);
             completion_finish(c, COMPLETION_FAILED, &err);
             set_over(s, c);

@@ -9,8 +9,14 @@
  * drafts where a step of more tokens costs little more, and no others. A guess is as
  * likely as guesses of its kind were before, for this completion; a new one begins with
  * what was the case for all. Completions that do not draft learn, too: lookup compares
- * what it would have drafted, and the rate of the model's layer slowly returns to its
- * first value, so that it is tried again.
+ * what it would have drafted, and the rate of the model's layer, or of a draft model,
+ * slowly returns to its first value, so that it is tried again. What drafts have lost,
+ * and what the next ones would lose if all are rejected, stays below some plain steps
+ * and a small share of all time.
+ *
+ * A draft model has to read a text before it guesses. Where much of it is unread, that
+ * is paid for by the drafts that the rest of the answer is expected to have, and read
+ * in chunks that keep the limit of a step; guesses follow once it is read.
  *
  * Where layers have states, tokens before a rejected one run again in the next step;
  * that is part of what a draft costs.
@@ -21,8 +27,22 @@
 #include "engine/base/clock.h"
 #include "harness/serve/scheduler/scheduler_impl.h"
 
-/* Weight of the newest measured time of a guess. */
-#define NEWEST 0.1
+/* What drafts may lose: plain steps, and a share of all time. */
+#define LOSS_STEPS 4.0
+#define LOSS_SHARE 0.008
+
+enum {
+    /* Tokens of an answer, before any is complete. */
+    UNKNOWN_TOKENS = 256,
+    /* Tokens that a draft model usually has to read for a draft, and that a step with
+     * one usually gives: other unread ones are paid for by several drafts. */
+    USUAL_UNREAD = 2,
+    USUAL_TOKENS = 3,
+    /* A draft model reads this many at once, whatever the limit, and before it is known
+     * how long that takes. */
+    MIN_READ = 8,
+    FIRST_READ = 64,
+};
 
 /* A part that may have a draft. */
 struct drafter {
@@ -35,23 +55,36 @@ struct drafter {
 enum status scheduler_open_drafts(struct scheduler *s, struct err *err)
 {
     const size_t n = (size_t)s->n_sequences;
-    const int rows = slm_info(s->params.m)->n_logits - s->n_sequences;
+    const struct slm_info *info = slm_info(s->params.m);
+    const int rows = info->n_logits - s->n_sequences;
 
-    speculate_rates_begin(&s->rates, s->params.drafts == SCHEDULER_MTP);
+    speculate_rates_begin(&s->rates, scheduler_guessed_ids(s) > 0);
     if (s->params.drafts == SCHEDULER_PLAIN)
         return ST_OK;
+    if (s->params.drafts == SCHEDULER_MTP)
+        s->guess_ratio =
+            (double)info->nextn_bytes / (double)(info->weight_token_bytes + 1);
     s->max_drafted = rows < SCHEDULER_MAX_DRAFTED ? rows : SCHEDULER_MAX_DRAFTED;
     s->drafters = calloc(n, sizeof *s->drafters);
     s->guesses = calloc(n, sizeof *s->guesses);
-    return s->drafters && s->guesses
-               ? ST_OK
-               : err_set(err, ST_NO_MEMORY, "no memory for drafts of %zu sequences", n);
+    if (!s->drafters || !s->guesses)
+        return err_set(err, ST_NO_MEMORY, "no memory for drafts of %zu sequences", n);
+    return s->params.drafts == SCHEDULER_DRAFT ? scheduler_open_draft_model(s, err)
+                                               : ST_OK;
+}
+
+int scheduler_guessed_ids(const struct scheduler *s)
+{
+    if (s->params.drafts == SCHEDULER_DRAFT)
+        return s->n_shared;
+    return s->params.drafts == SCHEDULER_MTP ? s->n_vocab : 0;
 }
 
 void scheduler_close_drafts(struct scheduler *s)
 {
     free(s->drafters);
     free(s->guesses);
+    scheduler_close_draft_model(s);
 }
 
 /* ---- how many -------------------------------------------------------------------- */
@@ -69,9 +102,9 @@ static int find_max(struct scheduler *s, int i)
         return 0;
     s->parts[i].tokens = c->tokens + c->n_done; /* they may have moved */
     c->source = 0;
-    return s->params.drafts == SCHEDULER_MTP
-               ? most
-               : speculate_lookup(c->tokens, c->n, most, c->draft, &c->source);
+    return s->params.drafts == SCHEDULER_LOOKUP
+               ? speculate_lookup(c->tokens, c->n, most, c->draft, &c->source)
+               : most;
 }
 
 static void add_next(const struct scheduler *s, struct drafter *d)
@@ -107,23 +140,69 @@ static struct drafter *likeliest(const struct scheduler *s, int n)
     return best;
 }
 
-/* Seconds of a step with the drafts of n that are taken. */
-static double cost_s(const struct scheduler *s, int n, double plain_work)
+/* Seconds of a pass of what guesses; before any was measured, by what it reads. */
+static double guess_s(const struct scheduler *s, double work)
+{
+    const double known = step_cost_s(&s->guess_cost, work);
+
+    return known > 0 ? known : s->guess_ratio * step_cost_s(&s->cost, work);
+}
+
+/* Tokens that c is expected to have still: as many as others had, or again as many as
+ * it has. */
+static double expected_left(const struct scheduler *s, const struct completion *c)
+{
+    const double made = c->n - c->n_prompt;
+    const double mean = s->stats.n_completed ? (double)s->stats.n_generated /
+                                                   (double)s->stats.n_completed
+                                             : UNKNOWN_TOKENS;
+    const double left = mean - made > made ? mean - made : made;
+
+    return left < completion_left(c) ? left : completion_left(c);
+}
+
+/* Unread tokens that one of the drafts to come pays for. */
+static double unread_share(const struct scheduler *s, const struct completion *c)
+{
+    const double drafts = expected_left(s, c) / USUAL_TOKENS;
+    const int unread = scheduler_unread(s, c);
+
+    if (unread <= USUAL_UNREAD || drafts <= 1)
+        return unread;
+    return USUAL_UNREAD + (unread - USUAL_UNREAD) / drafts;
+}
+
+/* Seconds of a step with the drafts of n that are taken; whole: and all that is read
+ * for them. */
+static double cost_s(const struct scheduler *s, int n, double plain_work, bool whole)
 {
     const bool again = slm_info(s->params.m)->n_recurrent > 0;
-    double work = plain_work;
-    int longest = 0;
+    double work = plain_work, unread = 0;
+    int longest = 0, n_guesses = 0;
 
     for (int i = 0; i < n; i++) {
         const struct drafter *d = &s->drafters[i];
-        const int depth = s->part_of[d->part]->n_done;
+        const struct completion *c = s->part_of[d->part];
 
-        work += step_cost_work(s->depth_cost, d->taken, depth);
-        if (again && d->taken)
+        if (!d->taken)
+            continue;
+        work += step_cost_work(s->depth_cost, d->taken, c->n_done);
+        if (again)
             work += (1 - d->all) * (d->taken + 1) / 2;
         longest = d->taken > longest ? d->taken : longest;
+        unread += whole ? scheduler_unread(s, c) : unread_share(s, c);
+        n_guesses++;
     }
-    return step_cost_s(&s->cost, work) + longest * s->guess_s;
+    return step_cost_s(&s->cost, work) +
+           (longest ? guess_s(s, unread) + (longest - 1) * guess_s(s, n_guesses) : 0);
+}
+
+/* A step's limit, where somebody waits for it; 0: none. */
+static double limit_s(const struct scheduler *s)
+{
+    return s->params.max_itl_s > 0 && s->n_parts > 1
+               ? step_cost_aim_s(&s->cost, s->params.max_itl_s)
+               : 0;
 }
 
 /* How many tokens to add in the order of likeliest(). Tokens that n parts draft are at
@@ -131,9 +210,7 @@ static double cost_s(const struct scheduler *s, int n, double plain_work)
 static int best_number(struct scheduler *s, int n, int most, double plain_work)
 {
     const double plain_s = step_cost_s(&s->cost, plain_work);
-    const double limit_s = s->params.max_itl_s > 0 && s->n_parts > 1
-                               ? step_cost_aim_s(&s->cost, s->params.max_itl_s)
-                               : 0;
+    const double max_s = limit_s(s);
     double tokens = s->n_parts, best;
     int number = 0;
 
@@ -149,8 +226,8 @@ static int best_number(struct scheduler *s, int n, int most, double plain_work)
         tokens += d->all = d->next;
         d->taken++;
         add_next(s, d);
-        took = cost_s(s, n, plain_work);
-        if (limit_s > 0 && took > limit_s)
+        took = cost_s(s, n, plain_work, false);
+        if (max_s > 0 && took > max_s)
             break;
         if (tokens / took > best) {
             best = tokens / took;
@@ -160,31 +237,86 @@ static int best_number(struct scheduler *s, int n, int most, double plain_work)
     return number;
 }
 
-void scheduler_plan_drafts(struct scheduler *s, double plain_work)
+/* Take `number` tokens in the order of likeliest(), from none. */
+static void take(struct scheduler *s, int n, int number)
 {
-    const int room = s->max_step_tokens - s->n_parts;
-    const int most = s->max_drafted < room ? s->max_drafted : room;
-    int n, number = most;
-
-    if (s->params.drafts == SCHEDULER_PLAIN || most < 1)
-        return;
-    n = list_drafters(s);
-    if (!s->params.always_drafts) {
-        number = best_number(s, n, most, plain_work);
-        for (int i = 0; i < n; i++) {
-            s->drafters[i].taken = 0;
-            s->drafters[i].all = 1;
-            add_next(s, &s->drafters[i]);
-        }
+    for (int i = 0; i < n; i++) {
+        s->drafters[i].taken = 0;
+        s->drafters[i].all = 1;
+        add_next(s, &s->drafters[i]);
     }
     for (struct drafter *d; number > 0 && (d = likeliest(s, n)); number--) {
         d->all = d->next;
         d->taken++;
         add_next(s, d);
-        s->part_of[d->part]->n_draft++;
-        s->parts[d->part].n++;
+    }
+}
+
+/* Whether drafts may lose what these do if all are rejected. */
+static bool may_lose(const struct scheduler *s, int n, double plain_work)
+{
+    const double plain_s = step_cost_s(&s->cost, plain_work);
+    const double risk_s = cost_s(s, n, plain_work, true) - plain_s;
+
+    return risk_s <= s->gained_s + LOSS_STEPS * plain_s + LOSS_SHARE * s->stats.busy_s;
+}
+
+/* Tokens that a draft model may read in the step. */
+static int room_to_read(const struct scheduler *s, double plain_work)
+{
+    const double max_s = limit_s(s);
+    const int most = s->params.draft ? slm_info(s->params.draft)->n_batch : s->n_parts;
+    double within;
+
+    if (!s->params.draft || s->params.always_drafts)
+        return most;
+    if (!(step_cost_s(&s->guess_cost, most) > 0))
+        return FIRST_READ < most ? FIRST_READ : most;
+    if (!(max_s > 0))
+        return most;
+    within = step_cost_within(&s->guess_cost, max_s - step_cost_s(&s->cost, plain_work),
+                              most);
+    return within > MIN_READ ? (int)within : MIN_READ;
+}
+
+/* A part gets its draft; or the draft model reads a chunk of its text, of the first
+ * that is too long. */
+static void give(struct scheduler *s, const struct drafter *d, int *room)
+{
+    struct completion *c = s->part_of[d->part];
+    const int unread = scheduler_unread(s, c);
+
+    if (unread > *room) {
+        c->n_read = *room;
+        *room = 0;
+    } else {
+        *room -= unread;
+        c->n_draft = d->taken;
+        s->parts[d->part].n += d->taken;
         s->parts[d->part].which = SLM_LOGITS_ALL;
     }
+}
+
+void scheduler_plan_drafts(struct scheduler *s, double plain_work)
+{
+    const int left = s->max_step_tokens - s->n_parts;
+    const int most = s->max_drafted < left ? s->max_drafted : left;
+    int n, room, number = most;
+
+    s->plain_work = plain_work;
+    s->n_plain = s->n_parts;
+    if (s->params.drafts == SCHEDULER_PLAIN || most < 1)
+        return;
+    n = list_drafters(s);
+    if (!s->params.always_drafts)
+        number = best_number(s, n, most, plain_work);
+    take(s, n, number);
+    while (number && !s->params.always_drafts && !may_lose(s, n, plain_work))
+        take(s, n, number /= 2);
+    room = room_to_read(s, plain_work);
+    for (int i = 0; i < n; i++)
+        if (s->drafters[i].taken)
+            give(s, &s->drafters[i], &room);
 }
 
 /* ---- guesses --------------------------------------------------------------------- */
@@ -223,7 +355,15 @@ static int take_guesses(struct scheduler *s, int n)
     return n_left;
 }
 
-/* The model's layer guesses for all that draft at once, a token a pass. */
+/* A pass took this long. */
+static void count_guess(struct scheduler *s, double work, uint64_t begin_ns)
+{
+    step_cost_add(&s->guess_cost, work, scheduler_seconds(begin_ns, clock_ns()));
+    s->guessed_s += step_cost_s(&s->guess_cost, work);
+}
+
+/* The model's layer or a draft model guesses for all that draft at once, a token a
+ * pass. */
 static void guess(struct scheduler *s)
 {
     int n = 0;
@@ -240,14 +380,16 @@ static void guess(struct scheduler *s)
     }
     for (bool first = true; n; first = false) {
         const uint64_t begin_ns = clock_ns();
+        int work = n;
 
-        if (first)
+        if (s->params.draft)
+            work = scheduler_guess_next(s, n, first);
+        else if (first)
             mtp_first(s->params.m, s->guesses, n);
         else
             mtp_next(s->params.m, s->guesses, n);
         n = take_guesses(s, n);
-        const double took = scheduler_seconds(begin_ns, clock_ns());
-        s->guess_s += (s->guess_s > 0 ? NEWEST : 1) * (took - s->guess_s);
+        count_guess(s, work, begin_ns);
     }
 }
 
@@ -256,11 +398,20 @@ double scheduler_make_drafts(struct scheduler *s)
     const uint64_t begin_ns = clock_ns();
     int n = 0;
 
-    for (int i = 0; i < s->n_parts; i++)
-        n += s->part_of[i]->n_draft;
+    s->guessed_s = 0;
+    for (int i = 0; i < s->n_parts; i++) {
+        const struct completion *c = s->part_of[i];
+        const uint64_t read_ns = clock_ns();
+
+        n += c->n_draft + c->n_read;
+        if (!c->n_read)
+            continue;
+        scheduler_read_draft(s, c, c->n_read);
+        count_guess(s, c->n_read, read_ns);
+    }
     if (!n)
         return 0;
-    if (s->params.drafts == SCHEDULER_MTP)
+    if (s->params.drafts != SCHEDULER_LOOKUP)
         guess(s);
     for (int i = 0; i < s->n_parts; i++)
         if (s->part_of[i]->source >= 0 && s->parts[i].which == SLM_LOGITS_ALL)
@@ -312,8 +463,33 @@ static void learn(struct scheduler *s, struct completion *c)
     pthread_mutex_unlock(&c->mu);
 }
 
+/* What the step's drafts gained: tokens that plain steps would have taken time for,
+ * less what the step took because of them. Times are those of steps like it. */
+static void count_gain(struct scheduler *s)
+{
+    const bool again = slm_info(s->params.m)->n_recurrent > 0;
+    const double plain_s = step_cost_s(&s->cost, s->plain_work);
+    double work = s->plain_work, more = 0;
+
+    for (int i = 0; i < s->n_parts; i++) {
+        const struct completion *c = s->part_of[i];
+
+        if (!c->n_draft)
+            continue;
+        work += step_cost_work(s->depth_cost, c->n_draft, c->n_before);
+        work += again && n_accepted(c) < c->n_draft ? 1 + n_accepted(c) : 0;
+        more += n_accepted(c);
+    }
+    s->gained_s -= s->guessed_s;
+    if (work > s->plain_work)
+        s->gained_s +=
+            more / s->n_plain * plain_s - (step_cost_s(&s->cost, work) - plain_s);
+}
+
 void scheduler_learn_drafts(struct scheduler *s)
 {
+    if (s->params.drafts != SCHEDULER_PLAIN)
+        count_gain(s);
     for (int i = 0; s->params.drafts != SCHEDULER_PLAIN && i < s->n_parts; i++) {
         struct completion *c = s->part_of[i];
 
@@ -326,6 +502,7 @@ void scheduler_learn_drafts(struct scheduler *s)
             speculate_rates_compare(&s->rates, c->source, hit);
         } else if (!c->source) {
             speculate_rates_forget(&c->rates, 0);
+            speculate_rates_forget(&s->rates, 0);
         }
     }
 }

@@ -8,6 +8,7 @@
  * scheduler_mark.c    where they keep checkpoints
  * scheduler_step.c    what a step computes, and its tokens
  * scheduler_draft.c   tokens that completions guess, and what became of them
+ * scheduler_draft_model.c  the draft model's sequences, which follow the completions'
  * scheduler_embed.c   the same of a scheduler that embeds
  * completion_make.c   a completion from its parameters
  * completion_thinking.c  thoughts apart from the text
@@ -102,7 +103,8 @@ struct completion {
     int n_before; /* n, before the step's tokens are drawn */
     int n_again;  /* tokens that the next step runs again, as drafts failed */
     struct speculate_rates rates;  /* of its drafts */
-    struct sampler *draft_sampler; /* of SCHEDULER_MTP */
+    struct sampler *draft_sampler; /* NULL: nothing draws its drafts */
+    int n_read; /* tokens that the draft model reads in this step, and guesses none */
     struct token_count *counts;
     int n_counts;
     size_t cap_counts;
@@ -178,9 +180,18 @@ struct scheduler {
     struct step_cost cost;
     int max_drafted;              /* tokens of drafts in a step */
     struct speculate_rates rates; /* of all drafts */
-    double guess_s;               /* of a pass of the layer that predicts; 0: unknown */
     struct drafter *drafters;     /* [n_sequences] */
     struct mtp_guess *guesses;    /* [n_sequences] */
+    struct step_cost guess_cost;  /* of passes of what guesses */
+    double guess_ratio; /* what it reads for a token, as a share of the model's; 0:
+                           lookup */
+    double plain_work;  /* of the step without drafts, */
+    int n_plain;        /* which gives this many tokens */
+    double guessed_s;   /* that the step's guesses take, as passes like them do */
+    double gained_s;    /* by all drafts so far; < 0: lost */
+    int32_t n_shared;   /* ids that the draft model knows, too */
+    int32_t *draft_ids; /* [n_batch] of a pass of the draft model */
+    struct slm_part *draft_parts; /* [n_sequences] */
 };
 
 /* ---- scheduler_embed.c ----------------------------------------------------------- */
@@ -215,9 +226,9 @@ enum status completion_count(struct completion *c, int32_t id, struct err *err);
 
 /* ---- completion_token.c ---------------------------------------------------------- */
 
-/* Opens what generating takes, before the first sequence; guesses: with a sampler of
- * its own for drafts. Errors: those of sampler_open(). */
-enum status completion_begin(struct completion *c, int n_vocab, bool guesses,
+/* Opens what generating takes, before the first sequence, with a sampler for drafts of
+ * n_guessed ids, unless that is 0. Errors: those of sampler_open(). */
+enum status completion_begin(struct completion *c, int n_vocab, int n_guessed,
                              struct err *err);
 
 /* Have room for tokens[cap]. Error: ST_NO_MEMORY. */
@@ -288,9 +299,12 @@ int scheduler_prompt_mark(const struct completion *c);
 
 /* ---- scheduler_draft.c ----------------------------------------------------------- */
 
-/* Error: ST_NO_MEMORY. */
+/* Errors: ST_NO_MEMORY, speculate_check_draft()'s. */
 enum status scheduler_open_drafts(struct scheduler *s, struct err *err);
 void scheduler_close_drafts(struct scheduler *s);
+
+/* Ids that guesses are drawn from; 0: no guesses are drawn. */
+int scheduler_guessed_ids(const struct scheduler *s);
 
 /* The parts of one token each that are planned get room for drafts, where drafts pay.
  * plain_work: the step's work without them. */
@@ -308,6 +322,34 @@ void scheduler_learn_drafts(struct scheduler *s);
 
 /* Tokens of part i that stay, after they were drawn. */
 int scheduler_kept(const struct scheduler *s, int i);
+
+/* ---- scheduler_draft_model.c; nothing without a draft model ---------------------- */
+
+/* Errors: as scheduler_open_drafts(). */
+enum status scheduler_open_draft_model(struct scheduler *s, struct err *err);
+void scheduler_close_draft_model(struct scheduler *s);
+
+/* Tokens that it has to read for a guess of the next one; at least 1, which is also
+ * what other sources have. */
+int scheduler_unread(const struct scheduler *s, const struct completion *c);
+
+/* The next guess of each of guesses[n]: after all of its text that is unread (together
+ * no more than a pass has), or after its id. Logits are NULL where there is no room, or
+ * the draft model fails. Returns the tokens of the pass. */
+int scheduler_guess_next(struct scheduler *s, int n, bool first);
+
+/* It reads n more tokens of a text. */
+void scheduler_read_draft(struct scheduler *s, const struct completion *c, int n);
+
+/* What it has read of c ends at n_past, or before. */
+void scheduler_cut_draft(struct scheduler *s, const struct completion *c, int n_past);
+
+/* c has got a sequence, whose beginning the draft model may know; takes over the
+ * first n positions of another one's; gives its sequence back. */
+void scheduler_begin_draft(struct scheduler *s, const struct completion *c);
+void scheduler_share_draft(struct scheduler *s, const struct completion *from,
+                           const struct completion *c, int n);
+void scheduler_end_draft(struct scheduler *s, const struct completion *c);
 
 /* ---- scheduler_step.c ------------------------------------------------------------ */
 

@@ -44,6 +44,7 @@ static void take_over(struct scheduler *s, struct completion *c,
 {
     slm_seq_fork(s->params.m, from->seq, c->seq);
     slm_seq_truncate(s->params.m, c->seq, n);
+    scheduler_share_draft(s, from, c, n);
     count_taken(s, c, n);
 }
 

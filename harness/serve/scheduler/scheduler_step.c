@@ -39,7 +39,7 @@ static void add_part(struct scheduler *s, struct completion *c, int n)
                           .n = n,
                           .which = to_end ? SLM_LOGITS_LAST : SLM_LOGITS_NONE};
     s->part_of[s->n_parts++] = c;
-    c->n_draft = 0;
+    c->n_draft = c->n_read = 0;
     c->source = -1;
 }
 
@@ -364,8 +364,10 @@ static void keep_parts(struct scheduler *s)
 
         c->n_done += kept;
         c->n_again = again && kept < s->parts[i].n ? kept : 0;
-        if (kept < s->parts[i].n)
+        if (kept < s->parts[i].n) {
             slm_seq_truncate(s->params.m, c->seq, c->n_done);
+            scheduler_cut_draft(s, c, c->n_done);
+        }
     }
 }
 

@@ -12,6 +12,12 @@ refused 2 "use lookup, mtp or off" serve -m "$data/stories260K-f32.gguf" --port 
 refused 3 "no layer that predicts further tokens" serve \
     -m "$data/stories260K-f32.gguf" --port 0 --speculate mtp
 refused 2 "makes vectors" serve -m "$data/zoo/bert-mean.gguf" --port 0 --speculate lookup
+stories=$data/stories260K-f32.gguf
+refused 2 "exclude each other" serve -m "$stories" --port 0 --speculate lookup \
+    --draft "$stories"
+refused 2 "another vocabulary" serve -m "$stories" --port 0 --draft "$data/llama.gguf"
+refused 2 "none.gguf" serve -m "$stories" --port 0 --draft none.gguf
+refused 3 "1.00 KiB" serve -m "$stories" --port 0 --draft "$stories" --kv-memory 1K
 
 PYTHONPATH=$SRC/tests/cli/serve python3 - "$data" <<'END'
 import sys
@@ -38,8 +44,11 @@ def answers(server, prompt):
 
 
 def run(model, how, prompt):
-    server = Server(model, "--sequences", "3", "--ctx", "512", "--speculate", how)
+    by = ["--speculate", how] if how in ("off", "lookup", "mtp") else ["--draft", how]
+    server = Server(model, "--sequences", "3", "--ctx", "512", *by)
     check(("drafts by" in server.line) == (how != "off"), server.line)
+    # the weights and the cache of a draft model are a part of what is planned
+    check(("(weights " in server.line) == (by[0] == "--draft"), server.line)
     got = answers(server, prompt)
     metrics = server.metrics()
     drafted = sum(a.get("timings", {}).get("draft_n", 0) for a in got)
@@ -57,8 +66,9 @@ def run(model, how, prompt):
 
 data = sys.argv[1]
 plain = run(data + "/stories260K-f32.gguf", "off", "Once upon a time, ")
-got = run(data + "/stories260K-f32.gguf", "lookup", "Once upon a time, ")
-check(got == plain, got, plain)
+for how in "lookup", data + "/stories260K-f32.gguf", data + "/shakespeare3M-f16.gguf":
+    got = run(data + "/stories260K-f32.gguf", how, "Once upon a time, ")
+    check(got == plain, how, got, plain)
 # In eight bits passes of several tokens round otherwise, and a tie parts texts for good:
 # test_scheduler_drafts.c holds them to the model.
 for how in "mtp", "lookup":

@@ -14,7 +14,7 @@ static struct pool_plan plan_of(const struct synth_image *x, const struct slm_pa
     struct err err = ERR_INIT;
     struct pool_plan plan;
 
-    if (pool_plan_make(&plan, x->g, p, kv_bytes, &err))
+    if (pool_plan_make(&plan, x->g, p, kv_bytes, NULL, &err))
         fail_msg("%s", err.msg);
     return plan;
 }
@@ -63,7 +63,8 @@ static void room_within_a_limit(void **state)
         assert_int_equal(plan.max_bytes, 12 * page);
     }
     assert_int_equal(plan_of(&x, &p, 100 * page).n_pool, 12 * SLM_PAGE);
-    assert_int_equal(pool_plan_make(&plan, x.g, &p, 6 * page - 1, &err), ST_NO_MEMORY);
+    assert_int_equal(pool_plan_make(&plan, x.g, &p, 6 * page - 1, NULL, &err),
+                     ST_NO_MEMORY);
     synth_image_drop(&x);
 }
 
@@ -91,7 +92,7 @@ static void room_beside_streamed_weights(void **state)
     assert_int_equal(slm_plan(&info, g, &p, &err), ST_OK);
     p.residency = WEIGHTS_STREAM;
     p.memory_bytes = info.kv_bytes + info.scratch_bytes + info.stream_min_bytes;
-    if (pool_plan_make(&plan, g, &p, 0, &err))
+    if (pool_plan_make(&plan, g, &p, 0, NULL, &err))
         fail_msg("%s", err.msg);
     assert_true(plan.n_pool >= 7 * SLM_PAGE && plan.n_pool <= 10 * SLM_PAGE);
     assert_int_equal(plan.n_max, 16 * SLM_PAGE);
@@ -136,7 +137,7 @@ static void room_for_checkpoints(void **state)
         for (uint64_t limit = all.kv_bytes; kind >= 0; limit -= limit / 7) {
             struct pool_plan some;
 
-            if (pool_plan_make(&some, x.g, &p, limit, &err))
+            if (pool_plan_make(&some, x.g, &p, limit, NULL, &err))
                 break;
             assert_true(some.kv_bytes <= limit);
             assert_true(some.n_checkpoints <= all.n_checkpoints);
@@ -154,6 +155,37 @@ static void room_for_checkpoints(void **state)
     }
 }
 
+/* A draft model has as many positions, in the same memory and under the same limit. */
+static void room_next_to_a_draft_model(void **state)
+{
+    const uint64_t page = (uint64_t)3 * SMALL_POS_BYTES * SLM_PAGE;
+    struct synth_image x = synth_image_make(&small_plain, QUANTMIX_F32, 5);
+    struct slm_params p = synth_image_params(&x, 1, 700, 64);
+    struct pool_draft draft = {.g = x.g};
+    struct err err = ERR_INIT;
+    struct pool_plan alone, plan;
+
+    (void)state;
+    p.n_sequences = 4;
+    p.memory_bytes = UINT64_C(1) << 30;
+    draft.params = p;
+    alone = plan_of(&x, &p, 8 * page);
+    assert_int_equal(pool_plan_make(&plan, x.g, &p, 16 * page, &draft, &err), ST_OK);
+    assert_int_equal(plan.n_pool, 8 * SLM_PAGE);
+    assert_int_equal(plan.kv_bytes, 8 * page);
+    assert_int_equal(draft.weights_bytes, alone.weights_bytes);
+    assert_int_equal(draft.other_bytes, alone.kv_bytes + alone.scratch_bytes);
+    assert_int_equal(pool_plan_make(&plan, x.g, &p, 12 * page - 1, &draft, &err),
+                     ST_NO_MEMORY);
+    p.memory_bytes =
+        2 * (alone.weights_bytes + alone.kv_bytes + alone.scratch_bytes) + page;
+    assert_int_equal(pool_plan_make(&plan, x.g, &p, 0, &draft, &err), ST_OK);
+    assert_int_equal(plan.n_pool, 8 * SLM_PAGE);
+    p.memory_bytes /= 2;
+    assert_int_equal(plan_of(&x, &p, 0).n_pool, 8 * SLM_PAGE);
+    synth_image_drop(&x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -161,6 +193,7 @@ int main(void)
         cmocka_unit_test(room_within_a_limit),
         cmocka_unit_test(room_beside_streamed_weights),
         cmocka_unit_test(room_for_checkpoints),
+        cmocka_unit_test(room_next_to_a_draft_model),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

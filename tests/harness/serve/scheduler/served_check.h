@@ -23,6 +23,9 @@ static inline void served_check_sequences(const struct served *d,
 
         n_running += c != NULL;
         assert_int_equal(slm_seq_n_past(d->m, seq), c ? c->n_done : 0);
+        if (d->draft)
+            assert_in_range(slm_seq_n_past(d->draft, seq), 0,
+                            c ? c->n + (c->n_draft ? c->n_draft - 1 : -1) : 0);
         if (!c)
             continue;
         assert_int_equal(c->seq, seq);

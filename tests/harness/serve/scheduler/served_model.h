@@ -18,6 +18,7 @@ enum { SERVED_VOCAB = 400, SERVED_MAX = 2048 };
 struct served {
     struct synth_image image;
     struct slm *m, *alone; /* alone: one sequence, for what a text should be */
+    struct slm *draft;     /* where completions draft by one; NULL */
     struct tokenizer *tok;
 };
 
@@ -37,6 +38,10 @@ static const struct synth_shape SERVED_PLAIN = {.name = "plain",
 /* Checkpoints of all models that need some, from here on. */
 static int served_checkpoints;
 
+/* What completions draft by, in all schedulers from here on: a draft model is the model
+ * itself. */
+static enum scheduler_drafts served_drafts;
+
 /* With n_ctx positions, n_pages pages (0: enough for all). */
 static inline void served_open(struct served *d, const struct synth_shape *shape,
                                int n_sequences, int n_ctx, int n_pages)
@@ -51,6 +56,8 @@ static inline void served_open(struct served *d, const struct synth_shape *shape
     p.n_pool = (size_t)n_pages * SLM_PAGE;
     p.n_checkpoints = served_checkpoints;
     d->m = open_model(&p);
+    if (served_drafts == SCHEDULER_DRAFT)
+        d->draft = open_model(&p);
     if (tokenizer_open(&d->tok, slm_gguf(d->m), &err))
         fail_msg("%s", err.msg);
 }
@@ -58,13 +65,11 @@ static inline void served_open(struct served *d, const struct synth_shape *shape
 static inline void served_close(struct served *d)
 {
     tokenizer_close(d->tok);
+    slm_close(d->draft);
     slm_close(d->m);
     slm_close(d->alone);
     synth_image_drop(&d->image);
 }
-
-/* What completions draft by, in all schedulers from here on. */
-static enum scheduler_drafts served_drafts;
 
 static inline struct scheduler *served_scheduler(struct served *d, int n_queue,
                                                  bool keep_prefixes)
@@ -73,6 +78,8 @@ static inline struct scheduler *served_scheduler(struct served *d, int n_queue,
                                        .tok = d->tok,
                                        .n_queue = n_queue,
                                        .drafts = served_drafts,
+                                       .draft = d->draft,
+                                       .draft_tok = d->tok,
                                        .always_drafts = true,
                                        .keep_prefixes = keep_prefixes};
     struct scheduler *s = NULL;
@@ -185,21 +192,28 @@ static inline void served_check_greedy(struct served *d, const int32_t *prompt,
     }
 }
 
-/* Nothing runs, and pages are free but for those that are kept. */
-static inline void served_check_idle(struct served *d)
+static inline void served_check_idle_model(struct slm *m)
 {
     size_t n, n_free, n_kept, n_own;
 
-    for (int seq = 0; seq < slm_info(d->m)->n_sequences; seq++)
-        assert_int_equal(slm_seq_n_past(d->m, seq), 0);
-    slm_pages(d->m, &n, &n_free);
-    slm_prefix_pages(d->m, &n_kept, &n_own);
+    for (int seq = 0; seq < slm_info(m)->n_sequences; seq++)
+        assert_int_equal(slm_seq_n_past(m, seq), 0);
+    slm_pages(m, &n, &n_free);
+    slm_prefix_pages(m, &n_kept, &n_own);
     assert_int_equal(n_kept, n_own);
     assert_int_equal(n_free + n_own, n);
-    slm_prefix_forget(d->m, n);
-    slm_pages(d->m, &n, &n_free);
+    slm_prefix_forget(m, n);
+    slm_pages(m, &n, &n_free);
     assert_int_equal(n_free, n);
-    assert_true(n == 0 || slm_prefix_checkpoints(d->m) == 0);
+    assert_true(n == 0 || slm_prefix_checkpoints(m) == 0);
+}
+
+/* Nothing runs, and pages are free but for those that are kept. */
+static inline void served_check_idle(struct served *d)
+{
+    served_check_idle_model(d->m);
+    if (d->draft)
+        served_check_idle_model(d->draft);
 }
 
 #endif

@@ -10,6 +10,7 @@
 #define MTP_MODEL   TEST_DATA "models/zoo/qwen35-mtp.gguf"
 #define OTHER_MODEL SLM_SOURCE_DIR "/../shared/golden/models/zoo/glm4moe.gguf"
 #define STORIES     TEST_DATA "models/stories260K-f32.gguf"
+#define SHAKESPEARE TEST_DATA "models/shakespeare3M-f16.gguf"
 
 enum { N_USERS = 4, N_SEQUENCES = 3, N_CTX = 1000, N_TEXT = 60 };
 
@@ -20,6 +21,9 @@ struct setting {
     const unsigned char *image; /* [image_bytes], instead */
     size_t image_bytes;
     enum scheduler_drafts drafts;
+    const char *draft;                /* the file of a draft model, */
+    const unsigned char *draft_image; /* or [draft_bytes] */
+    size_t draft_bytes;
     int n_pages; /* 0: enough */
     int n_users, n_text;
     bool alike; /* prompts begin alike, and what they begin with is kept */
@@ -54,6 +58,15 @@ static void open_served(struct served *d, const struct setting *set)
         weights_preload(slm_weights(d->m), slm_thread_pool(d->m), NULL, NULL, &err) ||
         tokenizer_open(&d->tok, slm_gguf(d->m), &err))
         fail_msg("%s", err.msg);
+    if (set->drafts != SCHEDULER_DRAFT)
+        return;
+    p.path = set->draft_image ? NULL : set->draft;
+    p.image = set->draft_image;
+    p.image_bytes = set->draft_bytes;
+    p.residency = WEIGHTS_MMAP;
+    p.n_logits = N_SEQUENCES;
+    if (slm_open(&d->draft, &p, &err))
+        fail_msg("%s", err.msg);
 }
 
 static struct scheduler *open_scheduler(const struct served *d,
@@ -63,6 +76,8 @@ static struct scheduler *open_scheduler(const struct served *d,
                                        .tok = d->tok,
                                        .n_queue = N_USERS,
                                        .drafts = set->drafts,
+                                       .draft = d->draft,
+                                       .draft_tok = d->tok,
                                        .always_drafts = true,
                                        .keep_prefixes = set->alike};
     struct scheduler *s = NULL;
@@ -147,6 +162,7 @@ static void run(const struct setting *set, struct outcome *out)
     scheduler_close(s);
     served_check_idle(&d);
     tokenizer_close(d.tok);
+    slm_close(d.draft);
     slm_close(d.m);
 }
 
@@ -171,8 +187,9 @@ static void check_counts(const struct outcome *o, int n_users)
     assert_true(n_drafted > 0 && n_accepted <= n_drafted);
 }
 
-/* The outcome with drafts, whose texts are those without. Weights are F32, with which
- * passes of other widths hardly round otherwise. */
+/* The outcome with drafts by lookup, or by a draft model where one is set, whose texts
+ * are those without. Weights are F32, with which passes of other widths hardly round
+ * otherwise. */
 static const struct outcome *compare(struct setting set)
 {
     static struct outcome plain, drafted;
@@ -180,7 +197,7 @@ static const struct outcome *compare(struct setting set)
     set.path = STORIES;
     run(&set, &plain);
     assert_int_equal(plain.stats.n_drafted, 0);
-    set.drafts = SCHEDULER_LOOKUP;
+    set.drafts = set.draft ? SCHEDULER_DRAFT : SCHEDULER_LOOKUP;
     run(&set, &drafted);
     for (int i = 0; i < set.n_users; i++) {
         const struct served_text *a = &plain.text[i], *b = &drafted.text[i];
@@ -318,6 +335,126 @@ static void test_grammar(void **state)
     grammar_unref(set.grammar);
 }
 
+/* ---- draft models ---------------------------------------------------------------- */
+
+/* A model that drafts for itself is right all but always: its sequences are those of
+ * the texts, also where prompts begin alike and are shared, or pages run out and texts
+ * are computed again. */
+static void test_draft_model(void **state)
+{
+    struct setting set = {.n_users = N_USERS, .n_text = N_TEXT, .draft = STORIES};
+    const struct outcome *o;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        set.plain = i > 0;
+        set.alike = i == 1;
+        set.n_pages = i > 0 ? 5 : 0;
+        o = compare(set);
+        assert_true(i != 1 || o->stats.n_cached > 0);
+        for (int k = 0, n = 0; set.plain && k < N_USERS; k++) {
+            n = o->text[k].usage.n_drafted;
+            assert_true(n >= N_TEXT / 2 && o->text[k].usage.n_accepted >= n - n / 10);
+        }
+    }
+    set.n_text = 400;
+    set.alike = false;
+    set.draft = SHAKESPEARE;
+    set.drafts = SCHEDULER_DRAFT;
+    o = replay(set, STORIES, SCHEDULER_DRAFT);
+    assert_true(o->stats.n_preempted > 0);
+    set.draft = MTP_MODEL; /* with states */
+    set.n_text = N_TEXT;
+    o = replay(set, MTP_MODEL, SCHEDULER_DRAFT);
+    assert_true(o->stats.accepted_at[0] * 10 >= o->stats.drafted_at[0] * 8);
+}
+
+/* Its error ends drafts, and no text. */
+static void test_draft_model_fails(void **state)
+{
+    struct setting set = {.path = STORIES, .n_users = N_USERS, .n_text = N_TEXT};
+    unsigned char *image = (unsigned char *)test_read_file(STORIES, &set.draft_bytes);
+    static struct outcome plain, drafted;
+    struct err err = ERR_INIT;
+    struct gguf *g;
+    uint64_t bytes = 0;
+
+    (void)state;
+    assert_int_equal(gguf_parse(&g, image, set.draft_bytes, "changed", &err), ST_OK);
+    memset(mtp_tensor_in(image, g, "output_norm.weight", &bytes), 0xff, 64);
+    gguf_close(g);
+    run(&set, &plain);
+    set.drafts = SCHEDULER_DRAFT;
+    set.draft_image = image;
+    run(&set, &drafted);
+    free(image);
+    assert_int_equal(drafted.stats.n_drafted, 0);
+    assert_int_equal(drafted.stats.n_failed, 0);
+    for (int i = 0; i < N_USERS; i++)
+        assert_string_equal(drafted.text[i].text, plain.text[i].text);
+}
+
+/* What a draft model does for an answer of n_text tokens in the next step, where the
+ * model takes 1 s for a token and gained_s were gained so far: > 0: it drafts, < 0: it
+ * reads. Its text has 245 tokens, all unread; it reads one in read_s. */
+static int planned_by_model(int n_text, double read_s, double gained_s)
+{
+    const struct setting set = {
+        .path = STORIES, .draft = STORIES, .drafts = SCHEDULER_DRAFT};
+    struct scheduler_params params;
+    struct completion *c;
+    struct scheduler *s;
+    struct served d;
+    int32_t prompt[300];
+    int planned;
+
+    open_served(&d, &set);
+    s = open_scheduler(&d, &set);
+    params = s->params;
+    params.always_drafts = false;
+    s->params = params;
+    for (int w = 1; w <= 32; w++) {
+        step_cost_add(&s->cost, w, 1 + 0.02 * (w - 1));
+        step_cost_add(&s->guess_cost, w, 0.1 + read_s * w);
+    }
+    s->gained_s = gained_s;
+    for (int i = 0; i < 245; i++)
+        prompt[i] = 10 + i;
+    const struct completion_params p = served_params(prompt, 245, n_text);
+
+    c = served_submit(s, &p);
+    c->seq = 0;
+    c->n_done = c->n - 1;
+    c->rates.rate[0] = 0.9;
+    s->part_of[0] = c;
+    s->parts[0] = (struct slm_part){.seq = 0, .n = 1};
+    s->n_parts = 1;
+    c->n_draft = c->n_read = 0;
+    scheduler_plan_drafts(s, 1);
+    assert_true(!c->n_draft || !c->n_read);
+    planned = c->n_draft - c->n_read;
+    c->n_done = 0;
+    c->seq = -1;
+    completion_close(c);
+    scheduler_close(s);
+    tokenizer_close(d.tok);
+    slm_close(d.draft);
+    slm_close(d.m);
+    return planned;
+}
+
+/* A long text is read where the rest of an answer pays for it, in chunks of a pass; and
+ * where no more can be lost than was gained, or than is allowed. */
+static void test_reading_rule(void **state)
+{
+    (void)state;
+    assert_int_equal(planned_by_model(500, 0.002, 0), -64);
+    assert_int_equal(planned_by_model(3, 0.02, 100), 0);
+    assert_int_equal(planned_by_model(500, 0.02, 0), 0);
+    assert_int_equal(planned_by_model(500, 0.02, 100), -64);
+    assert_int_equal(planned_by_model(500, 0.002, -4), 0);
+}
+
 /* ---- what they save -------------------------------------------------------------- */
 
 /* Steps for one token with drafts of a layer that cannot err, and one that does. */
@@ -366,6 +503,7 @@ static int planned(int n, double more_s, double rate)
     params = s->params;
     params.always_drafts = false;
     s->params = params;
+    s->guess_ratio = 0;
     for (int w = n; w <= 32; w++)
         step_cost_add(&s->cost, w, 1 + more_s * (w - n));
     for (int i = 0; i < n; i++) {
@@ -412,6 +550,9 @@ int main(void)
         cmocka_unit_test(test_dropped),
         cmocka_unit_test(test_alike),
         cmocka_unit_test(test_grammar),
+        cmocka_unit_test(test_draft_model),
+        cmocka_unit_test(test_draft_model_fails),
+        cmocka_unit_test(test_reading_rule),
         cmocka_unit_test(test_right_drafts_save_steps),
         cmocka_unit_test(test_rule),
     };

@@ -230,6 +230,9 @@ static void all_draft(void **state)
     (void)state;
     served_drafts = SCHEDULER_LOOKUP;
     check_clients(&SERVED_PLAIN, true);
+    served_drafts = SCHEDULER_DRAFT;
+    check_clients(&SERVED_PLAIN, true);
+    check_clients(&SERVED_PLAIN, false);
 }
 
 int main(void)
