@@ -195,8 +195,8 @@ int cmd_gguf(int argc, char **argv)
     else if (rmse && (tensor || json || metadata))
         err_set(&err, ST_USAGE, "--rmse accepts no other option than --tensors");
     if (err.code || find_model(&model, args.v[0], out, &err) ||
-        (rmse && find_model(&reference, rmse, NULL, &err)) || fence_enter_calls(-1, &err) ||
-        modelref_open(&model, &g, &err))
+        (rmse && find_model(&reference, rmse, NULL, &err)) ||
+        fence_enter_calls(-1, &err) || modelref_open(&model, &g, &err))
         return cmd_end(&err);
 
     if (tensor) {

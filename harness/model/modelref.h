@@ -148,7 +148,8 @@ enum status shape_list(char ***names, int *n, struct err *err);
  * (llama3:8b, Qwen/Qwen2.5-7B-Instruct), with commas between; returns how many. */
 int shape_near(const char *name, char *near, size_t cap);
 
-/* ---- a shape's metadata and table of tensors, for planning, without its weights ---- */
+/* ---- a shape's metadata and table of tensors, for planning, without its weights ----
+ */
 
 struct model_head {
     struct gguf *g;
@@ -167,8 +168,8 @@ void model_head_close(struct model_head *h);
 /* ---- synthetic model files that several processes share -------------------------- */
 
 /* Marks the file as used by this process: it holds a shared lock on it until it ends,
- * and one that wants to remove the file needs the lock for itself. False: it is not there, or somebody is
- * removing it. */
+ * and one that wants to remove the file needs the lock for itself. False: it is not
+ * there, or somebody is removing it. */
 bool model_use(const char *path);
 
 /* Removes the file unless another process uses it; whether it is gone. */

@@ -106,8 +106,8 @@ static void distinguish(struct row **v, size_t n)
     char with_id[REPORT_NAME_MAX + ID_SHOWN + 2];
 
     for (size_t i = n_without_id(v, n); is_shared(v, n) && i < n; i++) {
-        snprintf(with_id, sizeof with_id, "%.200s~%.*s",
-                 report_model_name(v[i]).text, ID_SHOWN, v[i]->model_id);
+        snprintf(with_id, sizeof with_id, "%.200s~%.*s", report_model_name(v[i]).text,
+                 ID_SHOWN, v[i]->model_id);
         set_label(v[i], with_id);
     }
 }

@@ -150,8 +150,7 @@ static void a_change_has_commit_size_and_direction(void **state)
         assert_true(c->size.lo <= ratio && ratio <= c->size.hi);
         assert_true(fabs(c->size.ratio - ratio) < 0.01);
         assert_int_equal(c->worse, i == 0); /* less time to load is better */
-        assert_string_equal(
-            result_run_commit(&h.runs[r.v[i].v[25].run]).text, "c|25");
+        assert_string_equal(result_run_commit(&h.runs[r.v[i].v[25].run]).text, "c|25");
     }
     f = open_memstream(&text, &len);
     history_report_markdown(f, &r);

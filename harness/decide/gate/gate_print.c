@@ -90,8 +90,7 @@ static void fill_cells(cells c, const struct gate_metric *m)
     snprintf(c[1], CELL_MAX, "%s", gate_value_text(m->a, m->unit).text);
     snprintf(c[2], CELL_MAX, "%s", gate_value_text(m->b, m->unit).text);
     snprintf(c[3], CELL_MAX, "%s", gate_change_text(m->effect.ratio).text);
-    snprintf(c[4], CELL_MAX, "%s",
-             *interval.text ? interval.text : "too few");
+    snprintf(c[4], CELL_MAX, "%s", *interval.text ? interval.text : "too few");
     snprintf(c[5], CELL_MAX, "%.3g %%", 100 * m->margin);
     snprintf(c[6], CELL_MAX, "%s", gate_verdict_word(m->verdict));
 }

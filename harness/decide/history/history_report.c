@@ -360,10 +360,9 @@ static void put_changes(FILE *f, const struct history_report *r)
 
             fputs(c->worse ? "<tr class=\"worse\">" : "<tr>", f);
             put_cell(f, line->s->name);
-            put_cell(f, line->s->has_machine
-                            ? machine_key_name(&line->s->machine, machine,
-                                               sizeof machine)
-                            : "");
+            put_cell(f, line->s->has_machine ? machine_key_name(&line->s->machine,
+                                                                machine, sizeof machine)
+                                             : "");
             put_cell(f, commit_text(r, line, at).text);
             put_cell(f, commit_text(r, line, at - 1).text);
             fputs("<td>", f);

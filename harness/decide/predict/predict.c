@@ -312,9 +312,8 @@ static bool is_same_model(const struct prediction *one, const struct row *r)
     char id[sizeof r->model_id];
 
     model_id_text(id, sizeof id, one->need.identity);
-    return (*id && *r->model_id
-                ? !strcmp(id, r->model_id)
-                : !strcmp(report_model_name(r).text, one->model)) &&
+    return (*id && *r->model_id ? !strcmp(id, r->model_id)
+                                : !strcmp(report_model_name(r).text, one->model)) &&
            !strcmp(r->quant, one->quant) && r->kv_type == (int)one->kv_type &&
            r->residency == one->need.residency;
 }

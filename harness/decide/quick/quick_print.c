@@ -48,14 +48,13 @@ static void print_table(FILE *f, const struct quick_answer *a)
         if (!m->is_measured && m->fits && !isfinite(m->tok_per_s))
             continue;
         snprintf(share, sizeof share, "%.0f %%", 100 * m->share);
-        fprintf(
-            f, "%-22.22s %9s %8s %10s %6s  %s\n", m->name,
-            bytes_text(m->needed_bytes).text, cell(m->tok_per_s).text,
-            cell(m->prompt_s).text, isfinite(m->share) ? share : "-",
-            !m->fits                            ? "does not fit"
-            : m->is_bound || m->prompt_is_bound ? "at least that fast"
-            : m->is_measured                    ? "measured"
-                                                : "expected");
+        fprintf(f, "%-22.22s %9s %8s %10s %6s  %s\n", m->name,
+                bytes_text(m->needed_bytes).text, cell(m->tok_per_s).text,
+                cell(m->prompt_s).text, isfinite(m->share) ? share : "-",
+                !m->fits                            ? "does not fit"
+                : m->is_bound || m->prompt_is_bound ? "at least that fast"
+                : m->is_measured                    ? "measured"
+                                                    : "expected");
     }
 }
 

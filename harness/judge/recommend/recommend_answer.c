@@ -70,9 +70,9 @@ static void write_program(const struct chooser *c, char *buf, size_t cap)
     text_append(buf, cap, " That is the speed of %s",
                 *best->engine ? best->engine : "slmbench's engine");
     if (other)
-        text_append(buf, cap, "; %s decodes %s tok/s with %lld thread%s",
-                    other->engine, report_figure(other->tok_per_s).text,
-                    (long long)other->n_threads, plural(other->n_threads, "s"));
+        text_append(buf, cap, "; %s decodes %s tok/s with %lld thread%s", other->engine,
+                    report_figure(other->tok_per_s).text, (long long)other->n_threads,
+                    plural(other->n_threads, "s"));
     else if (!*best->engine)
         text_append(buf, cap, "; `bench sweep --engine` measures llama.cpp and others");
     text_append(buf, cap, ".");
@@ -149,8 +149,7 @@ static void write_prompt(const struct recommend_prompt *p, char *buf, size_t cap
 {
     if (!p->n_prompt)
         return;
-    text_append(buf, cap,
-                " A prompt of %lld tokens takes %s%s s until the first token",
+    text_append(buf, cap, " A prompt of %lld tokens takes %s%s s until the first token",
                 (long long)p->n_prompt, p->n_measured != p->n_prompt ? "about " : "",
                 report_figure(p->warm_s).text);
     if (isfinite(p->cold_s))

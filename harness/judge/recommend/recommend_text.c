@@ -328,13 +328,12 @@ static void write_late(const struct chooser *c, char *text, size_t cap)
     if (!p->n_prompt)
         text_append(text, cap, "no prefill of it was measured");
     else
-        text_append(
-            text, cap,
-            "a prompt of %lld tokens takes %s s with %lld thread%s (shown: at "
-            "most %s), more than %g",
-            (long long)p->n_prompt, report_figure(p->warm_s).text,
-            (long long)p->n_threads, plural(p->n_threads, "s"),
-            report_figure(p->warm_max_s).text, c->params->max_ttft_s);
+        text_append(text, cap,
+                    "a prompt of %lld tokens takes %s s with %lld thread%s (shown: at "
+                    "most %s), more than %g",
+                    (long long)p->n_prompt, report_figure(p->warm_s).text,
+                    (long long)p->n_threads, plural(p->n_threads, "s"),
+                    report_figure(p->warm_max_s).text, c->params->max_ttft_s);
 }
 
 /* What was charged is the most that it may need. */

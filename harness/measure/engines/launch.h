@@ -25,7 +25,8 @@
 #include "harness/machine/sandbox/sandbox.h"
 #include "harness/machine/topology.h"
 
-/* Where it runs, and where we do: the server needs the threads that its command names with -t or
+/* Where it runs, and where we do: the server needs the threads that its command names
+ * with -t or
  * --threads, as llama.cpp and bench serve have them. Where that is fewer threads than
  * there are cores, the client keeps one core to itself, the last, and the server gets
  * all others; otherwise they share all CPUs. */

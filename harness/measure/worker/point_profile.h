@@ -48,8 +48,8 @@ double point_profile_roof_ms(const struct point_profile *p,
                              const struct point_profile_row *row, double roof_gbps,
                              const char **bound);
 
-/* Milliseconds of a sample: all of it; at barriers; working at operations that multiply,
- * unpacking included; and what its multiply-adds take at the peaks. */
+/* Milliseconds of a sample: all of it; at barriers; working at operations that
+ * multiply, unpacking included; and what its multiply-adds take at the peaks. */
 void point_profile_facts(const struct point_profile *p, struct point_facts *facts);
 
 #endif

@@ -87,9 +87,9 @@ const char *prefetch_of_model(const struct slm *m, char *buf, size_t cap);
 
 /* Memory of this process that must stay resident: anonymous pages (huge ones included)
  * and page tables, which cannot be dropped and read again; what was swapped out is
- * counted, too. By /proc/self/status below root ("": this machine). Shared memory is left out: a file in memory is mapped
- * as that. Some kernels are off by a few dozen pages for each CPU. False: the kernel
- * does not report it (before Linux 4.5). */
+ * counted, too. By /proc/self/status below root ("": this machine). Shared memory is
+ * left out: a file in memory is mapped as that. Some kernels are off by a few dozen
+ * pages for each CPU. False: the kernel does not report it (before Linux 4.5). */
 bool resident_read(const char *root, uint64_t *bytes);
 
 #endif

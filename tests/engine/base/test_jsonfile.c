@@ -177,12 +177,9 @@ int main(void)
 {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, make_root, remove_root)
     const struct CMUnitTest tests[] = {
-        TEST(values_are_counted),
-        TEST(what_is_no_object_is_refused),
-        TEST(cut_texts_are_counted),
-        TEST(only_regular_files_are_read),
-        TEST(missing_or_unknown),
-        TEST(texts_are_whole),
+        TEST(values_are_counted),    TEST(what_is_no_object_is_refused),
+        TEST(cut_texts_are_counted), TEST(only_regular_files_are_read),
+        TEST(missing_or_unknown),    TEST(texts_are_whole),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
