@@ -85,8 +85,7 @@ enum status modelref_open(const struct modelref *ref, struct gguf **g, struct er
 
 /* Adds the files that opening the model reads: the file, all parts of it, or all that
  * is in the folder. Files that are not there are added, too, but for a folder's.
- * Errors: ST_NO_MEMORY, ST_USAGE (a path is too long), ST_IO (a folder that cannot be
- * listed). */
+ * Errors: ST_NO_MEMORY, ST_USAGE (a path is too long). */
 enum status modelref_files(const struct modelref *ref, struct path_list *files,
                            struct err *err);
 
@@ -148,8 +147,7 @@ enum status shape_list(char ***names, int *n, struct err *err);
  * (llama3:8b, Qwen/Qwen2.5-7B-Instruct), with commas between; returns how many. */
 int shape_near(const char *name, char *near, size_t cap);
 
-/* ---- a shape's metadata and table of tensors, for planning, without its weights ----
- */
+/* ---- a shape without its weights, for planning ----------------------------------- */
 
 struct model_head {
     struct gguf *g;

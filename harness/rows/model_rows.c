@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/rows/order.h"
+#include "harness/base/order.h"
 #include "harness/rows/report_rows.h"
 
 #define ID_SHOWN 8 /* digits of it behind a label that several models have */

@@ -13,7 +13,7 @@
 
 #include "engine/base/infile.h"
 #include "harness/base/newfile.h"
-#include "harness/rows/order.h"
+#include "harness/base/order.h"
 
 static enum status write_rows(const char *path, const struct row *rows, size_t n,
                               struct err *err)

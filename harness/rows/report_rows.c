@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "harness/rows/order.h"
+#include "harness/base/order.h"
 #include "harness/rows/settings/setting.h"
 
 /* What differs between the settings of a sweep; VARIES_FILE: files of one model and one

@@ -9,7 +9,7 @@
 #include "harness/base/format.h"
 #include "harness/base/progress.h"
 #include "harness/rows/model_rows.h"
-#include "harness/rows/order.h"
+#include "harness/base/order.h"
 #include "harness/rows/result_set.h"
 
 static enum status add_part(struct result_set *set, const struct result_run *run,

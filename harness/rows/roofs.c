@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/rows/order.h"
+#include "harness/base/order.h"
 
 enum roof { ROOF_NONE, ROOF_MEMORY, ROOF_ARITHMETIC };
 

@@ -13,7 +13,7 @@
 #include "harness/base/format.h"
 #include "harness/base/program.h"
 #include "harness/rows/model_rows.h"
-#include "harness/rows/order.h"
+#include "harness/base/order.h"
 
 #define FIELD_HEAD(name_, kind_) \
     .name = #name_, .kind = kind_, .offset = offsetof(struct row, name_)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/rows/order.h"
+#include "harness/base/order.h"
 
 /* Above its memory roof a result is doubted where it is measured, beyond the scatter of
  * the probe; a model that a cache holds is above it, as the row's detail has it, but

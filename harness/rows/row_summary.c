@@ -146,7 +146,7 @@ struct lines {
 /* Adds to the text of the next line. */
 #define ADD(l, ...) text_append((l)->text, sizeof(l)->text, __VA_ARGS__)
 
-/* The line of the group with the text that was added; nothing where there is none. */
+/* Prints the text that was added as a line of the group; without text nothing. */
 static void put(struct lines *l, const char *label)
 {
     if (!*l->text)

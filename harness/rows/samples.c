@@ -13,7 +13,7 @@
 
 #include "engine/base/infile.h"
 #include "harness/base/array.h"
-#include "harness/rows/order.h"
+#include "harness/base/order.h"
 
 /* One line as its cells. */
 struct line {

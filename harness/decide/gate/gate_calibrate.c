@@ -167,7 +167,7 @@ static const char *percent(char *buf, size_t cap, double share)
 }
 
 /* What a line of the table has for each budget. */
-enum line { LAUNCHES, FAILED, FAILED_BOUND, PASSED, MEAN_TIME, LEAST_LOSS };
+enum line { LAUNCHES, FAILED, FAILED_BOUND, PASSED, MEAN_TIME, MIN_LOSS };
 
 static void put_cell(char *buf, size_t cap, const struct calibration *c,
                      const struct calibrated *at, enum line line, size_t metric)
@@ -194,7 +194,7 @@ static void put_cell(char *buf, size_t cap, const struct calibration *c,
                         c->seconds +
                             c->launch_s * (alike->launches - (double)c->n_launches));
         break;
-    case LEAST_LOSS:
+    case MIN_LOSS:
         percent(buf, cap, at->least[metric]);
         break;
     }
@@ -271,7 +271,7 @@ static void print(const struct calibration *c, const struct gate_settings *s)
 
         snprintf(label, sizeof label, "  %s (margin %.3g %%)", c->metric[m].name,
                  100 * c->metric[m].margin);
-        print_line(label, c, LEAST_LOSS, m);
+        print_line(label, c, MIN_LOSS, m);
     }
     print_advice(c, &s->rule);
     printf("results: %s\n", format_path(c->dir).text);

@@ -136,7 +136,7 @@ void gate_junit_write(FILE *f, const struct gate_result *r)
     const bool alone = gate_stands_alone(r);
     const size_t n = r->n_metrics + alone;
     const double share = n ? r->seconds / (double)n : 0; /* a round serves them all */
-    char sentence[1024], message[512];
+    char sentence[1024], message[1024];
 
     gate_sentence(r, sentence, sizeof sentence);
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", f);

@@ -125,7 +125,7 @@ static const struct result_run *run_at(const struct history_report *r,
     return &r->h->runs[line->v[i].run];
 }
 
-/* Of value i, cut for people. */
+/* The commit of value i, cut for people. */
 static struct shown_figure commit_text(const struct history_report *r,
                                        const struct history_line *line, size_t i)
 {

@@ -11,7 +11,7 @@
 
 #include "harness/base/interrupt.h"
 #include "harness/rows/model_rows.h"
-#include "harness/rows/order.h"
+#include "harness/base/order.h"
 #include "harness/rows/report_rows.h"
 
 /* Standard deviation of the logarithm of a share that reading less than

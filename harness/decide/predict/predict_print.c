@@ -24,7 +24,7 @@ static const char *verdict_text(const struct prediction *one)
     return one->too_deep ? "beyond the model's context" : verdicts[one->verdict];
 }
 
-/* Of two digits, as many as a range supports. */
+/* A range supports two digits. */
 static int decimals(double v)
 {
     return v >= 10 ? 0 : v >= 1 ? 1 : 2;

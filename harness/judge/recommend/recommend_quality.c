@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "harness/rows/order.h"
+#include "harness/base/order.h"
 
 /* Standard errors from a mean to the ends of its 95 % interval. */
 #define Z_95 1.96

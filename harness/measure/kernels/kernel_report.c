@@ -10,7 +10,7 @@
 
 #include "harness/base/format.h"
 #include "harness/base/newfile.h"
-#include "harness/rows/order.h"
+#include "harness/base/order.h"
 
 /* ---- roofs ----------------------------------------------------------------------- */
 

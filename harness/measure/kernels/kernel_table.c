@@ -32,11 +32,12 @@ struct grid {
 /* The format or the operation; for ways to read panels, the way. */
 static const char *label_of(const struct kernel_line *l, char *buf, size_t cap)
 {
+    *buf = '\0';
     if (l->c.prefetch.n_panels)
-        snprintf(buf, cap, "%.15s x%u", kernel_prefetch_name(l->c.prefetch).text,
-                 (unsigned)l->c.prefetch.n_panels);
+        text_append(buf, cap, "%s x%u", kernel_prefetch_name(l->c.prefetch).text,
+                    (unsigned)l->c.prefetch.n_panels);
     else
-        snprintf(buf, cap, "%s", l->c.what[0] ? l->c.what : l->c.op);
+        text_append(buf, cap, "%s", l->c.what[0] ? l->c.what : l->c.op);
     return buf;
 }
 

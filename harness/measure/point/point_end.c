@@ -18,7 +18,7 @@
 
 static void judge_killed(struct point_run *r, int signal)
 {
-    char at[60] = "where the machine has no more";
+    char at[40] = "where the machine has no more";
 
     if (worker_client_was_oom(&r->worker, &r->usage)) {
         r->row->status = ROW_STATUS_OOM;

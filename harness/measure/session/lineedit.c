@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <histedit.h>
 #include <langinfo.h>
+#include <limits.h>
 #include <locale.h>
 #include <stdint.h>
 #include <stdio.h>

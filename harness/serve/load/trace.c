@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "engine/base/json_read.h"
-#include "harness/rows/order.h"
+#include "harness/base/order.h"
 
 #define AZURE "TIMESTAMP,ContextTokens,GeneratedTokens"
 

@@ -16,7 +16,7 @@
 
 #include "harness/base/sysfile.h"
 #include "harness/base/textfile.h"
-#include "harness/rows/order.h"
+#include "harness/base/order.h"
 #include "harness/rows/report_rows.h"
 #include "harness/rows/samples.h"
 

@@ -11,7 +11,7 @@
 #include "harness/base/format.h"
 #include "harness/show/page/page.h"
 #include "harness/rows/point/point_row.h"
-#include "harness/rows/order.h"
+#include "harness/base/order.h"
 
 static int by_point(const void *x, const void *y)
 {

@@ -13,7 +13,7 @@
 #include "harness/base/format.h"
 #include "harness/show/page/html.h"
 #include "harness/show/page/page_machine.h"
-#include "harness/rows/order.h"
+#include "harness/base/order.h"
 #include "harness/judge/users/users.h"
 
 #define MAX_POINTS 2000 /* of the table */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "harness/base/format.h"
-#include "harness/rows/order.h"
+#include "harness/base/order.h"
 
 #define MIB (1024.0 * 1024)
 #define GIB (1024 * MIB)

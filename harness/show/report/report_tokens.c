@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "harness/stats/stats.h"
-#include "harness/rows/order.h"
+#include "harness/base/order.h"
 
 /* ---- distributions --------------------------------------------------------------- */
 

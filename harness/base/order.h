@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * order.h - rows ordered by one thing after another
+ * order.h - things ordered by one property after another
  *
  * Threading: pure functions.
  */
-#ifndef SLM_HARNESS_ROWS_ORDER_H
-#define SLM_HARNESS_ROWS_ORDER_H
+#ifndef SLM_HARNESS_BASE_ORDER_H
+#define SLM_HARNESS_BASE_ORDER_H
 
 #include <stdint.h>
 
