@@ -23,14 +23,14 @@ struct yaml_problem {
     int line;
 };
 
+/* Gets errors alone, by config_for(). */
 static void listen(cyaml_log_t level, void *ctx, const char *fmt, va_list args)
 {
     struct yaml_problem *c = ctx;
     char text[256];
     const char *p = text, *at;
 
-    if (level < CYAML_LOG_ERROR)
-        return;
+    (void)level;
     vsnprintf(text, sizeof text, fmt, args);
     text[strcspn(text, "\n")] = '\0';
     if (!strncmp(p, "Load: ", 6))
@@ -58,9 +58,10 @@ static const char *near_key(const cyaml_schema_value_t *schema, const char *key)
     const char *names[MAX_KEYS];
     int n = 0;
 
-    for (const cyaml_schema_field_t *f = schema->mapping.fields; f->key && n < MAX_KEYS;
-         f++)
+    for (const cyaml_schema_field_t *f = schema->mapping.fields; f->key; f++) {
+        assert(n < MAX_KEYS);
         names[n++] = f->key;
+    }
     return suggest(key, names, n);
 }
 
@@ -300,15 +301,10 @@ static enum status load_keys(struct keys_file *f, const char *path,
     return yaml_load_file(path, &f->schema, &f->data, err);
 }
 
-/* The line that a message of explain() names; 0: none. */
+/* The line that explain() names in a message of another form than is expected. */
 static long line_of(const struct err *err, const char *path)
 {
-    static const char before[] = ", line ";
-    const char *rest = err->msg + strlen(path);
-
-    return strlen(err->msg) > strlen(path) && !strncmp(rest, before, strlen(before))
-               ? strtol(rest + strlen(before), NULL, 10)
-               : 0;
+    return strtol(err->msg + strlen(path) + strlen(", line "), NULL, 10);
 }
 
 /* A schema has no value that is a list or a text. So what is refused as a list is read
