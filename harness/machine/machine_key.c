@@ -127,11 +127,8 @@ json_t *machine_key_json(const struct machine_key *key)
 {
     json_t *object = json_object();
 
-    for (int i = 0; i < MACHINE_N_FIELDS; i++) {
-        json_t *text = json_string(key->text[i]);
-
-        json_object_set_new(object, names[i], text ? text : json_string("?"));
-    }
+    for (int i = 0; i < MACHINE_N_FIELDS; i++) /* texts that put() made are UTF-8 */
+        json_object_set_new(object, names[i], json_string(key->text[i]));
     return object;
 }
 

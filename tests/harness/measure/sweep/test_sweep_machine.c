@@ -6,6 +6,7 @@
 #include "tests/support/tree.h"
 
 #include "harness/machine/cores.h"
+#include "harness/machine/probe.h"
 #include "harness/measure/sweep/sweep.h"
 
 static void read_machine(struct topology *t, const char *name)
@@ -145,12 +146,60 @@ static void a_sweep_goes_on_where_it_began(void **state)
     free(now);
 }
 
+/* What was measured with, where another build or no machine at all is written there. */
+static void a_sweep_goes_on_with_its_build(void **state)
+{
+    static const struct {
+        const char *object, *key, *value; /* NULL: taken away */
+        enum status st;
+        const char *words;
+    } cases[] = {
+        {"versions", "bench", "0.0", ST_USAGE, "was measured by bench 0.0, this is"},
+        {"versions", "bench", NULL, ST_USAGE, "was measured by bench unknown"},
+        {"versions", "compiler", "tcc\x1b[31m", ST_USAGE,
+         "by bench built by tcc\\x1b[31m, this is built by"},
+        {"versions", "hwloc", "0.1", ST_OK, ""},
+        {"topology", "cpu", NULL, ST_INPUT,
+         "machine it was measured on; begin a new one"},
+        {"topology", "memory", "much", ST_INPUT,
+         "machine it was measured on; begin a new one"},
+    };
+    struct topology *t = calloc(1, sizeof *t);
+    const struct probe_report probe = {.has_disk = false};
+    char sweep[] = "sweep", model[] = "nano", *argv[] = {sweep, model};
+    struct sweep_settings s;
+
+    (void)state;
+    assert_non_null(t);
+    read_machine(t, "vm-smt");
+    memset(&s, 0, sizeof s);
+    point_init(&s.base);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        json_t *machine = sweep_machine_json(t, &probe, &s, 2, argv);
+        json_t *object = json_object_get(machine, cases[i].object);
+        struct err err = ERR_INIT;
+
+        assert_int_equal(json_array_size(json_object_get(machine, "command")), 3);
+        assert_true(json_is_object(json_object_get(machine, "probe")));
+        if (cases[i].value)
+            json_object_set_new(object, cases[i].key, json_string(cases[i].value));
+        else
+            json_object_del(object, cases[i].key);
+        assert_int_equal(sweep_machine_check(machine, t, "there", &err), cases[i].st);
+        if (!strstr(err.msg, cases[i].words))
+            fail_msg("'%s' lacks '%s'", err.msg, cases[i].words);
+        json_decref(machine);
+    }
+    free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_threads_have_siblings_once),
         cmocka_unit_test(all_threads_have_measured_siblings),
         cmocka_unit_test(a_sweep_goes_on_where_it_began),
+        cmocka_unit_test(a_sweep_goes_on_with_its_build),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
