@@ -143,112 +143,108 @@ static json_t *member_json(const struct member *m, const void *base)
         return json_integer((json_int_t) * (const size_t *)at);
     case BOOL:
         return json_boolean(*(const bool *)at);
-    case WORD:
-        break;
+    default: /* WORD */
+        memcpy(&word, at, sizeof word);
+        return json_string(m->words[word]);
     }
-    memcpy(&word, at, sizeof word);
-    return json_string(m->words[word]);
 }
 
-/* Appends to object; false: no memory. */
-static bool write_members(json_t *object, const struct member *m, size_t n,
-                          const void *base)
+/* jansson takes NULL for an object, a list or a value and reports it, so that one look
+ * at the end finds what had no memory: the object, or NULL. */
+static json_t *if_whole(json_t *object, int failed)
 {
+    if (!failed)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+/* Appends to object; not 0: no memory. */
+static int write_members(json_t *object, const struct member *m, size_t n,
+                         const void *base)
+{
+    int failed = 0;
+
     for (size_t i = 0; i < n; i++)
-        if (json_object_set_new(object, m[i].key, member_json(&m[i], base)))
-            return false;
-    return true;
+        failed |= json_object_set_new(object, m[i].key, member_json(&m[i], base));
+    return failed;
 }
 
-static json_t *object_json(const struct member *m, size_t n, const void *base)
+static int write_object(json_t *object, const char *key, const struct member *m,
+                        size_t n, const void *base)
 {
-    json_t *object = json_object();
+    json_t *members = json_object();
+    const int failed = write_members(members, m, n, base);
 
-    if (object && !write_members(object, m, n, base)) {
-        json_decref(object);
-        return NULL;
-    }
-    return object;
+    return json_object_set_new(object, key, members) | failed;
 }
 
 static json_t *series_json(const struct gate_series *s)
 {
     json_t *launches = json_array();
+    int failed = 0;
 
     for (size_t i = 0; i < s->n_launches; i++) {
         json_t *rounds = json_array();
 
         for (size_t k = 0; k < s->n_rounds[i]; k++)
-            json_array_append_new(rounds, json_number(s->v[i][k]));
-        json_array_append_new(launches, rounds);
+            failed |= json_array_append_new(rounds, json_number(s->v[i][k]));
+        failed |= json_array_append_new(launches, rounds);
     }
-    return launches;
+    return if_whole(launches, failed);
 }
 
 static json_t *metric_json(const struct gate_metric *m)
 {
-    json_t *object = object_json(metric_members, COUNT(metric_members), m);
+    json_t *object = json_object();
+    int failed = write_members(object, metric_members, COUNT(metric_members), m);
 
-    if (!object)
-        return NULL;
-    json_object_set_new(object, "effect",
-                        object_json(effect_members, COUNT(effect_members), &m->effect));
-    json_object_set_new(object, "log_ratios", series_json(&m->series));
-    return object;
+    failed |= write_object(object, "effect", effect_members, COUNT(effect_members),
+                           &m->effect);
+    failed |= json_object_set_new(object, "log_ratios", series_json(&m->series));
+    return if_whole(object, failed);
 }
 
-/* Where it was measured; false: no memory. */
-static bool write_machine(json_t *object, const struct gate_result *r)
+/* What older files do not have: where it was measured, the options of the sides, turns
+ * that were played again, and the divergence where it was judged; not 0: no memory. */
+static int write_newer(json_t *object, const struct gate_result *r)
 {
-    return !r->has_machine ||
-           (!json_object_set_new(object, "host", text_json(r->host)) &&
-            !json_object_set_new(object, "machine", machine_key_json(&r->machine)));
-}
+    int failed = 0;
 
-/* What older files do not have: the options of the sides, turns that were played again,
- * and the divergence where it was judged; false: no memory. */
-static bool write_newer(json_t *object, const struct gate_result *r)
-{
-    if (*r->sides && json_object_set_new(object, "sides", text_json(r->sides)))
-        return false;
-    if (json_object_set_new(object, "n_again", json_integer((json_int_t)r->n_again)))
-        return false;
-    return !(r->divergence.max > 0) ||
-           !json_object_set_new(object, "divergence",
-                                object_json(divergence_members,
-                                            COUNT(divergence_members), &r->divergence));
+    if (r->has_machine) {
+        failed |= json_object_set_new(object, "host", text_json(r->host));
+        failed |= json_object_set_new(object, "machine", machine_key_json(&r->machine));
+    }
+    if (*r->sides)
+        failed |= json_object_set_new(object, "sides", text_json(r->sides));
+    failed |=
+        json_object_set_new(object, "n_again", json_integer((json_int_t)r->n_again));
+    if (r->divergence.max > 0)
+        failed |= write_object(object, "divergence", divergence_members,
+                               COUNT(divergence_members), &r->divergence);
+    return failed;
 }
 
 json_t *gate_json(const struct gate_result *r)
 {
     json_t *object = json_object(), *metrics = json_array();
     char sentence[1024];
-    bool ok = object && metrics;
+    int failed = json_object_set_new(object, "format", json_string(FORMAT));
 
-    for (size_t i = 0; ok && i < r->n_metrics; i++)
-        ok = !json_array_append_new(metrics, metric_json(&r->metric[i]));
-    ok =
-        ok && !json_object_set_new(object, "format", json_string(FORMAT)) &&
-        !json_object_set_new(object, "version", json_integer(GATE_JSON_VERSION)) &&
-        !json_object_set_new(object, "sentence",
-                             text_json(gate_sentence(r, sentence, sizeof sentence))) &&
-        write_members(object, result_members, COUNT(result_members), r) &&
-        write_machine(object, r) && write_newer(object, r) &&
-        !json_object_set_new(
-            object, "options",
-            object_json(given_members, COUNT(given_members), &r->given)) &&
-        !json_object_set_new(
-            object, "rule", object_json(rule_members, COUNT(rule_members), &r->rule)) &&
-        !json_object_set_new(
-            object, "a", object_json(side_members, COUNT(side_members), &r->side[0])) &&
-        !json_object_set_new(
-            object, "b", object_json(side_members, COUNT(side_members), &r->side[1])) &&
-        !json_object_set(object, "metrics", metrics);
-    json_decref(metrics);
-    if (ok)
-        return object;
-    json_decref(object);
-    return NULL;
+    failed |= json_object_set_new(object, "version", json_integer(GATE_JSON_VERSION));
+    failed |= json_object_set_new(
+        object, "sentence", text_json(gate_sentence(r, sentence, sizeof sentence)));
+    failed |= write_members(object, result_members, COUNT(result_members), r);
+    failed |= write_newer(object, r);
+    failed |=
+        write_object(object, "options", given_members, COUNT(given_members), &r->given);
+    failed |= write_object(object, "rule", rule_members, COUNT(rule_members), &r->rule);
+    failed |= write_object(object, "a", side_members, COUNT(side_members), &r->side[0]);
+    failed |= write_object(object, "b", side_members, COUNT(side_members), &r->side[1]);
+    for (size_t i = 0; i < r->n_metrics; i++)
+        failed |= json_array_append_new(metrics, metric_json(&r->metric[i]));
+    failed |= json_object_set_new(object, "metrics", metrics);
+    return if_whole(object, failed);
 }
 
 /* ---- reading --------------------------------------------------------------------- */
@@ -310,10 +306,9 @@ static enum status read_member(const struct reader *in, const struct member *m,
             return wrong(in, m->key, "neither true nor false");
         *(bool *)at = json_is_true(j);
         return ST_OK;
-    case WORD:
-        break;
+    default: /* WORD */
+        return read_word(in, m, j, at);
     }
-    return read_word(in, m, j, at);
 }
 
 static enum status read_object(const struct reader *in, const json_t *object,

@@ -131,6 +131,75 @@ static void json_of_another_kind_is_refused(void **state)
     fixture_free(r);
 }
 
+/* A result with what older files do not have, some of it otherwise. */
+static void newer_members_are_checked(void **state)
+{
+    static const char *const keys[] = {"CPU",        "hypervisor", "ISA levels",
+                                       "CPU layout", "caches",     "CPU quota",
+                                       "memory",     "huge pages"};
+    static const struct {
+        const char *in, *key, *value; /* in: "" is the result, "metric" its first */
+        const char *words;
+    } cases[] = {
+        {"", "format", "\"another gate\"", "is not the result of a gate"},
+        {"", "format", "7", "is not the result of a gate"},
+        {"", "host", "7", "\"machine\" is no profile with the name of a host"},
+        {"machine", "caches", "[]", "\"machine\" is no profile"},
+        {"", "sides", "[]", "\"sides\" is not a text"},
+        {"", "sides", "\"a\\u0000b\"", "\"sides\" is not a text"},
+        {"", "divergence", "1", "\"divergence\" is not there, or not an object"},
+        {"divergence", "n_tokens", "1.5", "\"n_tokens\" is not a count"},
+        {"divergence", "verdict", "\"Pass\"", "\"verdict\" is none of its possible"},
+        {"divergence", "kl", "true", "\"kl\" is not a number"},
+        {"options", "mem", "null", "\"mem\" is not a text"},
+        {"rule", "margin", "\"2 %\"", "\"margin\" is not a number"},
+        {"a", "commit", "{}", "\"commit\" is not a text"},
+        {"b", "compiler", "0", "\"compiler\" is not a text"},
+        {"metric", "name", "[]", "\"name\" is not a text"},
+        {"metric", "less_is_better", "0", "is neither true nor false"},
+        {"metric", "effect", "[]", "\"effect\" is not there, or not an object"},
+        {"metric", "effect", "{\"ratio\": 1}", "\"effect\" lacks \"lo\""},
+        {"metric", "log_ratios", "{}", "\"log_ratios\" is not there, or not a list"},
+        {"metric", "log_ratios", "[1]", "\"log_ratios\" is not there, or not a list"},
+    };
+    struct gate_result *r = hostile_result(), *back = calloc(1, sizeof *back);
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_non_null(back);
+    r->has_machine = true;
+    strcpy(r->host, "host-1");
+    for (int i = 0; i < MACHINE_N_FIELDS; i++)
+        strcpy(r->machine.text[i], keys[i]);
+    strcpy(r->sides, "a: -t 2");
+    r->divergence = (struct gate_divergence){.max = 0.1, .kl = 0.01, .n_tokens = 40};
+    json_t *whole = gate_json(r);
+
+    assert_int_equal(gate_json_parse(back, whole, "it", &err), ST_OK);
+    assert_true(back->has_machine);
+    assert_string_equal(back->host, "host-1");
+    assert_string_equal(back->machine.text[MACHINE_PAGES], "huge pages");
+    assert_string_equal(back->sides, "a: -t 2");
+    same_number(back->divergence.max, 0.1);
+    same_number(back->divergence.kl, 0.01);
+    assert_int_equal(back->divergence.n_tokens, 40);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        json_t *o = json_deep_copy(whole), *in = json_object_get(o, cases[i].in);
+
+        in = !*cases[i].in ? o : !strcmp(cases[i].in, "metric") ? first_metric(o) : in;
+        assert_int_equal(
+            json_object_set_new(
+                in, cases[i].key,
+                json_loads(cases[i].value, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL)),
+            0);
+        fixture_refused(o, cases[i].words);
+        json_decref(o);
+    }
+    json_decref(whole);
+    fixture_free(back);
+    fixture_free(r);
+}
+
 /* A pipe that never speaks and a device without end are refused at once. */
 static void json_is_a_regular_file(void **state)
 {
@@ -152,6 +221,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(json_is_read_back_to_the_last_bit),
         cmocka_unit_test(json_of_another_kind_is_refused),
+        cmocka_unit_test(newer_members_are_checked),
         cmocka_unit_test(json_is_a_regular_file),
     };
 
