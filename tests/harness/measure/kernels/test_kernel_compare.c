@@ -380,6 +380,46 @@ static void other_files_are_refused(void **state)
     assert_int_equal(kernel_results_read(&r, path[0], &err), ST_IO);
 }
 
+/* Units and counts of CPUs that google-benchmark never writes. */
+static void odd_contexts_and_units(void **state)
+{
+    static const char text[] =
+        "{\"context\": {\"num_cpus\": 1e9, \"host_name\": \"a\\u001bb\"}, "
+        "\"benchmarks\": ["
+        "{\"name\": \"none\", \"real_time\": 1},"
+        "{\"name\": \"days\", \"real_time\": 1, \"time_unit\": \"d\"},"
+        "{\"name\": \"endless\", \"real_time\": 1e308, \"time_unit\": \"s\"},"
+        "{\"name\": \"s\", \"real_time\": 2, \"time_unit\": \"s\"},"
+        "{\"name\": \"failed\", \"error_occurred\": true},"
+        "{\"name\": \"failed\", \"error_occurred\": true, \"error_message\": \"b\"},"
+        "{\"name\": \"cut\", \"interrupted\": 1}]}";
+    static const char *const errors[] = {"no time in the file",
+                                         "no time in the file",
+                                         "no time in the file",
+                                         "",
+                                         "failed",
+                                         ""};
+    struct kernel_results r;
+    struct err err = ERR_INIT;
+    FILE *f = fopen(path[0], "w");
+
+    (void)state;
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    assert_int_equal(kernel_results_read(&r, path[0], &err), ST_OK);
+    assert_int_equal(r.n_cpus, 0);
+    assert_string_equal(r.host, "a\\x1bb");
+    assert_int_equal(r.n, 6);
+    for (size_t i = 0; i < r.n; i++) {
+        assert_string_equal(r.v[i].error, errors[i]);
+        assert_int_equal(r.v[i].n, i == 3);
+        assert_true(r.v[i].interrupted == (i == 5));
+    }
+    assert_float_equal(r.v[3].ns[0], 2e9, 0);
+    kernel_results_free(&r);
+}
+
 /* Times that are none are failures of their row. */
 static void odd_times_are_no_figures(void **state)
 {
@@ -419,6 +459,7 @@ int main(void)
         cmocka_unit_test(many_rows_are_found_by_name),
         cmocka_unit_test(only_regular_files_are_read),
         cmocka_unit_test(other_files_are_refused),
+        cmocka_unit_test(odd_contexts_and_units),
         cmocka_unit_test(odd_times_are_no_figures),
     };
 
