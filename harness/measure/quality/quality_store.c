@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "engine/base/filelock.h"
+#include "engine/base/fileread.h"
 #include "engine/base/invoker.h"
 #include "harness/base/hash.h"
 
@@ -70,7 +71,7 @@ void quality_store_close(struct quality_store *s)
     free(s);
 }
 
-/* ---- reading and writing whole pieces -------------------------------------------- */
+/* ---- records --------------------------------------------------------------------- */
 
 static bool write_all(int fd, const void *data, size_t n, off_t at)
 {
@@ -81,26 +82,6 @@ static bool write_all(int fd, const void *data, size_t n, off_t at)
 
         if (done < 0 && errno == EINTR)
             continue;
-        if (done <= 0)
-            return false;
-        p += done;
-        at += done;
-        n -= (size_t)done;
-    }
-    return true;
-}
-
-static bool read_all(int fd, void *data, size_t n, off_t at)
-{
-    char *p = data;
-
-    while (n > 0) {
-        const ssize_t done = pread(fd, p, n, at);
-
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done == 0)
-            errno = EIO;
         if (done <= 0)
             return false;
         p += done;
@@ -148,10 +129,12 @@ enum status quality_store_read(struct quality_store *s, size_t i, void *record,
                                struct err *err)
 {
     const size_t n = (size_t)s->header.record_bytes;
+    const enum status st = readfile_at(s->fd, s->path, s->buf, slot_bytes(s),
+                                       (uint64_t)offset_of(s, i), err);
     uint64_t sum;
 
-    if (!read_all(s->fd, s->buf, slot_bytes(s), offset_of(s, i)))
-        return err_set_errno(err, ST_IO, "cannot read %.300s", s->path);
+    if (st)
+        return st;
     memcpy(&sum, s->buf + n, sizeof sum);
     if (sum != checksum(s, i))
         return err_set(err, ST_INPUT,
@@ -164,16 +147,19 @@ enum status quality_store_read(struct quality_store *s, size_t i, void *record,
 
 /* ---- opening --------------------------------------------------------------------- */
 
-/* How many whole records follow the header, or a new header and none. */
+/* How many whole records follow the header, or a new header and none. A file that
+ * cannot be read is left as it is. */
 static enum status find_records(struct quality_store *s, struct err *err)
 {
-    struct header there;
+    struct header there = {.key = 0};
     struct stat st;
 
-    if (fstat(s->fd, &st) || !S_ISREG(st.st_mode))
-        return err_set(err, ST_INPUT, "%.300s is not a regular file", s->path);
-    if (st.st_size >= (off_t)sizeof there && read_all(s->fd, &there, sizeof there, 0) &&
-        !memcmp(&there, &s->header, sizeof there))
+    if (fstat(s->fd, &st)) /* a regular file, as invoker_open() has it */
+        return err_set_errno(err, ST_IO, "cannot read %.300s", s->path);
+    if (st.st_size >= (off_t)sizeof there &&
+        readfile_at(s->fd, s->path, &there, sizeof there, 0, err))
+        return ST_IO;
+    if (!memcmp(&there, &s->header, sizeof there))
         return quality_store_cut(
             s, (size_t)(st.st_size - (off_t)sizeof there) / slot_bytes(s), err);
     if (ftruncate(s->fd, 0) || !write_all(s->fd, &s->header, sizeof s->header, 0))

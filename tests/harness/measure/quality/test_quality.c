@@ -5,8 +5,11 @@
  */
 #include "tests/support/test.h"
 
+#include <errno.h>
 #include <math.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "harness/measure/quality/quality_score.h"
 #include "harness/measure/quality/quality_job.h"
@@ -225,6 +228,114 @@ static void records_outlive_their_writer(void **state)
     unlink(path);
 }
 
+static bool reads_fail;
+static int n_interrupts;
+
+/* In place of the C library's. */
+ssize_t pread(int fd, void *to, size_t n, off_t at)
+{
+    if (!reads_fail)
+        return syscall(SYS_pread64, fd, to, n, at);
+    errno = EIO;
+    return -1;
+}
+
+ssize_t pwrite(int fd, const void *from, size_t n, off_t at)
+{
+    if (n_interrupts-- <= 0)
+        return syscall(SYS_pwrite64, fd, from, n, at);
+    errno = EINTR;
+    return -1;
+}
+
+/* A disk that reports an error for a moment costs no records, nor does a signal. */
+static void records_that_cannot_be_read_are_kept(void **state)
+{
+    const char *path = in_dir("unread");
+    struct quality_store *s = NULL;
+    struct err err = ERR_INIT;
+    uint64_t v = 5;
+
+    (void)state;
+    assert_int_equal(quality_store_open(&s, path, 7, sizeof v, &err), ST_OK);
+    n_interrupts = 2;
+    assert_int_equal(quality_store_append(s, &v, &err), ST_OK);
+    assert_int_equal(quality_store_n(s), 1);
+    reads_fail = true;
+    assert_int_equal(quality_store_read(s, 0, &v, &err), ST_IO);
+    assert_non_null(strstr(err.msg, "cannot read"));
+    quality_store_close(s);
+    err_clear(&err);
+    s = NULL;
+    assert_int_equal(quality_store_open(&s, path, 7, sizeof v, &err), ST_IO);
+    assert_non_null(strstr(err.msg, "cannot read"));
+    assert_null(s);
+    reads_fail = false;
+    err_clear(&err);
+    assert_int_equal(quality_store_open(&s, path, 7, sizeof v, &err), ST_OK);
+    assert_int_equal(quality_store_n(s), 1);
+    assert_int_equal(quality_store_read(s, 0, &v, &err), ST_OK);
+    assert_int_equal(v, 5);
+    quality_store_close(s);
+    unlink(path);
+}
+
+static void limit_files(rlim_t bytes)
+{
+    const struct rlimit limit = {bytes, RLIM_INFINITY};
+
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* A disk that is full in the middle of a record, or of a header. */
+static void records_without_space_are_cut_off(void **state)
+{
+    const char *path = in_dir("full");
+    struct quality_store *s = NULL;
+    struct err err = ERR_INIT;
+    uint64_t v[3] = {1, 2, 3};
+    struct stat st;
+
+    (void)state;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(quality_store_open(&s, path, 7, sizeof v, &err), ST_OK);
+    assert_int_equal(quality_store_append(s, v, &err), ST_OK);
+    limit_files(quality_store_bytes(sizeof v, 1) + 10);
+    const enum status appended = quality_store_append(s, v, &err);
+
+    limit_files(RLIM_INFINITY);
+    assert_int_equal(appended, ST_IO);
+    assert_non_null(strstr(err.msg, "(what is there is whole)"));
+    assert_int_equal(quality_store_n(s), 1);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_size, quality_store_bytes(sizeof v, 1));
+    quality_store_close(s);
+    unlink(path);
+
+    err_clear(&err);
+    limit_files(4);
+    const enum status opened = quality_store_open(&s, path, 7, sizeof v, &err);
+
+    limit_files(RLIM_INFINITY);
+    assert_int_equal(opened, ST_IO);
+    assert_non_null(strstr(err.msg, "cannot write"));
+    unlink(path);
+}
+
+static void records_are_in_regular_files(void **state)
+{
+    const char *path = in_dir("pipe");
+    struct quality_store *s = NULL;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(quality_store_open(&s, path, 7, 8, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "is not a regular file; remove it"));
+    assert_null(s);
+    unlink(path);
+}
+
 /* ---- text ------------------------------------------------------------------------ */
 
 static void text_is_cut_into_chunks(void **state)
@@ -397,6 +508,9 @@ int main(void)
         cmocka_unit_test(sixteen_bits_are_enough),
         cmocka_unit_test(summaries_are_as_worked_out),
         cmocka_unit_test(records_outlive_their_writer),
+        cmocka_unit_test(records_that_cannot_be_read_are_kept),
+        cmocka_unit_test(records_without_space_are_cut_off),
+        cmocka_unit_test(records_are_in_regular_files),
         cmocka_unit_test(text_is_cut_into_chunks),
         cmocka_unit_test(texts_that_cannot_serve_are_refused),
         cmocka_unit_test(rows_are_replaced_and_joined),
