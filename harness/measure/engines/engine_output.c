@@ -135,7 +135,7 @@ static enum status read_test(struct engine_figures *f, const json_t *test,
     read_version(f, test);
     f->mean = json_number_value(json_object_get(test, "avg_ts"));
     f->deviation = json_number_value(json_object_get(test, "stddev_ts"));
-    if (!isfinite(f->deviation) || f->deviation < 0)
+    if (f->deviation < 0)
         f->deviation = NAN;
     if (read_samples(f, json_object_get(test, "samples_ns"), n_tokens, err))
         return err->code;
@@ -285,7 +285,7 @@ static enum status take_matches(struct engine_figures *f, const char *text, size
                            "the text that the regular expression finds in its output "
                            "is not a number of tokens per second");
         f->tok_per_s[f->n++] = speed;
-        at = v[1] > at ? v[1] : at + 1;
+        at = v[1] > v[0] ? v[1] : v[1] + 1;
     }
     return f->n ? ST_OK
                 : err_set(err, ST_INPUT,

@@ -319,6 +319,10 @@ static void wrong_outputs(void **state)
         "[" TEST("8", "[-5]") "]",
         "[" TEST("8", "[\"1\"]") "]",
         "[" TEST("8", "[1e-300]") "]",
+        "[" TEST("8", "[1]") ", 7]",
+        "[{\"avg_ts\": 0, \"n_gen\": 8}]",
+        "[{\"avg_ts\": 1e10, \"n_gen\": 8}]",
+        "[{\"avg_ts\": \"8\", \"n_gen\": 8}]",
     };
     static struct engine_figures f;
 
@@ -326,6 +330,74 @@ static void wrong_outputs(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         if (read_bench(&f, wrong[i]) != ST_INPUT || !*err.msg)
             fail_msg("output %zu is taken", i);
+}
+
+/* A prefill test has the requested prompt, each test the requested threads. */
+static void what_was_not_requested(void **state)
+{
+    static const struct {
+        struct engine_requested requested;
+        const char *test, *words; /* "": it is taken */
+    } cases[] = {
+        {{64, 0, 2}, "\"n_prompt\": 64, \"n_gen\": 0, \"n_threads\": 2", ""},
+        {{64, 0, 2},
+         "\"n_prompt\": 32, \"n_gen\": 0, \"n_threads\": 2",
+         "n_prompt 32, n_gen 0, n_threads 2 instead of 64, 0, 2"},
+        {{64, 0, 2}, "\"n_prompt\": 64, \"n_gen\": 8", "n_gen 8, n_threads 0 instead"},
+        {{0, 8, 2}, "\"n_prompt\": 32, \"n_gen\": 8", ""},
+        {{0, 8, 2}, "\"n_gen\": 8, \"n_threads\": 4", "n_threads 4 instead of 0, 8, 2"},
+    };
+    static struct engine_figures f;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[200];
+
+        snprintf(text, sizeof text, "{\"avg_ts\": 5, \"stddev_ts\": -1, %s}",
+                 cases[i].test);
+        clear();
+        assert_int_equal(
+            engine_read_llama_bench(&f, text, strlen(text), &cases[i].requested, &err),
+            *cases[i].words ? ST_INPUT : ST_OK);
+        if (!strstr(err.msg, cases[i].words))
+            fail_msg("%s: '%s'", text, err.msg);
+        if (!*cases[i].words)
+            assert_true(f.n == 0 && f.mean == 5 && isnan(f.deviation) && !*f.version);
+    }
+}
+
+/* As many samples as there is room for, however many are printed. */
+static void more_samples_than_there_is_room_for(void **state)
+{
+    static char text[40000], json[8000], bench[40000];
+    static struct engine_figures f;
+    const size_t n = ENGINE_MAX_SAMPLES + 50;
+
+    (void)state;
+    strcpy(json, "{\"a\": [");
+    strcpy(bench, "{\"avg_ts\": 8, \"n_gen\": 8, \"samples_ns\": [");
+    for (size_t i = 0; i < n; i++) {
+        strcat(text, "5 tok/s ");
+        strcat(json, i ? ",5" : "5");
+        strcat(bench, i ? ",1600000000" : "1600000000");
+    }
+    strcat(json, "]}");
+    strcat(bench, "]}");
+    clear();
+    assert_int_equal(engine_read_regex(&f, text, strlen(text), "([0-9]+) tok/s", &err),
+                     ST_OK);
+    assert_int_equal(f.n, ENGINE_MAX_SAMPLES);
+    assert_int_equal(engine_read_json(&f, json, strlen(json), "a", &err), ST_OK);
+    assert_int_equal(f.n, ENGINE_MAX_SAMPLES);
+    assert_int_equal(read_bench(&f, bench), ST_OK);
+    assert_int_equal(f.n, ENGINE_MAX_SAMPLES);
+    assert_float_equal(f.tok_per_s[ENGINE_MAX_SAMPLES - 1], 5, 1e-9);
+    /* brackets that begin nothing: after a hundred of them nobody looks further */
+    memset(text, '{', 200);
+    text[100] = '\0';
+    strcat(text, "{\"avg_ts\": 8, \"n_gen\": 8}");
+    assert_int_equal(read_bench(&f, text), ST_INPUT);
+    assert_int_equal(read_bench(&f, text + 1), ST_OK);
 }
 
 /* Every part of a sound output is refused or has sound figures. */
@@ -412,6 +484,51 @@ static void figures_of_others(void **state)
     assert_int_equal(engine_read_json(&f, json, strlen(json), "runs", &err), ST_INPUT);
 }
 
+static void wrong_figures_of_others(void **state)
+{
+    static const struct {
+        bool regex;
+        const char *text, *figure, *words;
+        enum status st;
+    } cases[] = {
+        {false, "{\"a\": []}", "a", "a of its JSON is an empty list", ST_INPUT},
+        {false, "{\"a\": [1, 0]}", "a", "a of its JSON is no number", ST_INPUT},
+        {false, "{\"a\": 2e9}", "a", "a of its JSON is no number", ST_INPUT},
+        {false, "{\"a\": \"5\"}", "a", "a of its JSON is no number", ST_INPUT},
+        {false, "{\"a\": {\"b\": 1}}", "a.c", "no JSON with a.c", ST_INPUT},
+        {false, "{\"a\": 1}", "a.b.c", "no JSON with a.b.c", ST_INPUT},
+        {true, "5 tok", "(", "its figure: the regular expression (", ST_USAGE},
+        {true, "5 tok", "", "is not a number of tokens per second", ST_INPUT},
+        {true, "2e9 tok", "(.*) tok", "is not a number of tokens", ST_INPUT},
+        {true, "", "[0-9]+", "finds nothing in its output", ST_INPUT},
+    };
+    static struct engine_figures f;
+    char zeros[100];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *text = cases[i].text;
+
+        clear();
+        assert_int_equal((cases[i].regex ? engine_read_regex : engine_read_json)(
+                             &f, text, strlen(text), cases[i].figure, &err),
+                         cases[i].st);
+        if (!strstr(err.msg, cases[i].words))
+            fail_msg("%s: '%s'", text, err.msg);
+    }
+    /* a group that is not set, one ahead of an empty match, a number of 90 digits */
+    clear();
+    assert_int_equal(engine_read_regex(&f, "5", 1, "(x)?(5)", &err), ST_OK);
+    assert_true(f.n == 1 && f.tok_per_s[0] == 5);
+    assert_int_equal(engine_read_regex(&f, "a 7 tok", 7, "(?=([0-9]+) tok)", &err),
+                     ST_OK);
+    assert_true(f.n == 1 && f.tok_per_s[0] == 7);
+    memset(zeros, '0', 90);
+    strcpy(zeros + 90, "5");
+    assert_int_equal(engine_read_regex(&f, zeros, 91, "[0-9]+", &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, "is not a number of tokens per second"));
+}
+
 /* ---- what it can be asked for ---------------------------------------------------- */
 
 static void points_and_models(void **state)
@@ -446,9 +563,12 @@ int main(void)
         cmocka_unit_test(helps),
         cmocka_unit_test(figures_of_llama_bench),
         cmocka_unit_test(wrong_outputs),
+        cmocka_unit_test(what_was_not_requested),
+        cmocka_unit_test(more_samples_than_there_is_room_for),
         cmocka_unit_test(cut_outputs),
         cmocka_unit_test(who_prints_too_much_is_ended),
         cmocka_unit_test(figures_of_others),
+        cmocka_unit_test(wrong_figures_of_others),
         cmocka_unit_test(points_and_models),
     };
 
