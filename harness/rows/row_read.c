@@ -114,7 +114,7 @@ static enum status parse_cell(const struct csv *csv, struct row *row,
     if (field->kind == FIELD_KIND_INT) {
         const long long v = strtoll(text, &end, 10);
 
-        if (*end || end == text || errno)
+        if (*end || errno)
             return err_set(err, ST_INPUT,
                            "%s:%zu: column %s: '%.40s' is not a whole number",
                            csv->path, csv->line, field->name, text);
@@ -122,7 +122,7 @@ static enum status parse_cell(const struct csv *csv, struct row *row,
         return ST_OK;
     }
     const double v = strtod(text, &end);
-    if (*end || end == text || !isfinite(v))
+    if (*end || !isfinite(v))
         return err_set(err, ST_INPUT, "%s:%zu: column %s: '%.40s' is not a number",
                        csv->path, csv->line, field->name, text);
     *(double *)cell = v;

@@ -68,6 +68,45 @@ static void runs_of_one_csv_are_found(void **state)
     result_set_free(&back);
 }
 
+/* A plain table of many rows, among them failed ones, from the current folder. */
+static void runs_of_a_long_csv(void **state)
+{
+    const char *const status[] = {"ok", "error", "interrupted", "no_fit"};
+    const struct machine_key key = example_key();
+    const double speed[] = {10};
+    struct result_set h = made(speed, 1, &key), back = {0};
+    struct err err = ERR_INIT;
+    char cwd[4096], path[256];
+    FILE *f;
+
+    (void)state;
+    strcpy(path, scratch_path("long.csv"));
+    f = fopen(path, "w");
+    row_csv_header(f);
+    for (int run = 0; run < 2; run++)
+        for (int i = 0; i < 40; i++) {
+            struct row r = h.rows[0];
+
+            snprintf(r.point, sizeof r.point, "p%d", i);
+            r.status = row_enum_value(&choices_row_status, status[i % 4]);
+            snprintf(r.utc, sizeof r.utc, "2026-01-%02dT00:00:%02dZ", run + 1, i);
+            row_csv_write(f, &r);
+        }
+    fclose(f);
+    assert_non_null(getcwd(cwd, sizeof cwd));
+    *strrchr(path, '/') = '\0';
+    assert_int_equal(chdir(path), 0);
+    assert_int_equal(result_set_read(&back, "long.csv", NULL, &err), ST_OK);
+    unlink("long.csv");
+    assert_int_equal(chdir(cwd), 0);
+    assert_int_equal(back.n_runs, 2);
+    assert_int_equal(back.n_rows, 80);
+    assert_true(back.run_of[39] == 0 && back.run_of[40] == 1);
+    assert_false(back.runs[0].has_machine);
+    result_set_free(&back);
+    result_set_free(&h);
+}
+
 /* A database's tables joined, as any program writes them into a CSV. */
 static void a_csv_that_names_its_runs(void **state)
 {
@@ -244,6 +283,23 @@ static void a_machine_that_cannot_be_read(void **state)
     write_text(dir, "machine.json", "{\"topology\": ");
     assert_int_equal(result_set_open(&set, dir, RESULT_BY_RUN, &err), ST_OK);
     assert_int_equal(set.unread.code, ST_INPUT);
+    result_set_free(&set);
+
+    /* of several the first is reported */
+    dir_of("unread", dir);
+    for (const char *name = "ab"; *name; name++) {
+        char below[200], text[20];
+
+        snprintf(below, sizeof below, "unread/%c", *name);
+        dir_of(below, dir);
+        snprintf(text, sizeof text, "{\"%c\": ", *name);
+        write_text(dir, "sweep.csv", table);
+        write_text(dir, "machine.json", text);
+    }
+    dir_of("unread", dir);
+    assert_int_equal(result_set_open(&set, dir, RESULT_BY_RUN, &err), ST_OK);
+    assert_int_equal(set.n_runs, 2);
+    assert_non_null(strstr(set.unread.msg, "unread/a/machine.json"));
     result_set_free(&set);
 }
 
@@ -435,6 +491,7 @@ int main(void)
         cmocka_unit_test(names_are_the_last_part),
         cmocka_unit_test(texts_of_a_run_are_harmless),
         cmocka_unit_test(runs_of_one_csv_are_found),
+        cmocka_unit_test(runs_of_a_long_csv),
         cmocka_unit_test(a_csv_that_names_its_runs),
         cmocka_unit_test(a_directory_is_one_run),
         cmocka_unit_test(a_machine_that_cannot_be_read),

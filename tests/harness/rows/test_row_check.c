@@ -109,6 +109,47 @@ static void impossible_rows_have_failed(void **state)
     r.tok_per_s = 7;
     r.ttft_warm_s = 0.512 / 7;
     check(&r, "a prompt takes 0.0731 s");
+    r.ttft_warm_s = 51200.0;
+    check(&r, "a prompt takes 5.12e+04 s");
+    r.n_prompt = 0; /* of no prompt that is known: a token's time is not of it */
+    r.lat_p50_ms = 1e-3;
+    check(&r, NULL);
+    r = row(1);
+    r.kind = POINT_SPECULATE;
+    r.lat_p50_ms = 1e-3;
+    check(&r, NULL);
+    r = row(1);
+    r.mbu = 0;
+    r.tok_per_s = 0.007;
+    check(&r, NULL);
+    r.mbu = 0.00001;
+    check(&r, "and mbu is 1e-05");
+    r = row(1);
+    r.roof_tok_per_s = 0;
+    check(&r, NULL);
+    r = row(1);
+    r.cpus_quota = 1e9;
+    check(&r, "cpus_quota is 1000000000, which cannot be: it is 0 to 1024");
+    r.cpus_quota = NAN;
+    check(&r, NULL);
+}
+
+/* The first of several reasons is kept. */
+static void the_first_reason_is_kept(void **state)
+{
+    struct row rows[] = {row(1), row(2), row(3)};
+    struct row_check c;
+    struct err err = ERR_INIT;
+    size_t n = 3;
+
+    (void)state;
+    rows[0].ctx = -1;
+    rows[2].n_threads = 0;
+    assert_int_equal(row_check_all(&c, rows, &n, &err), ST_OK);
+    assert_int_equal(c.n_impossible, 2);
+    assert_non_null(strstr(c.first, "ctx is -1"));
+    assert_true(isnan(rows[0].tok_per_s) && isnan(rows[2].tok_per_s));
+    assert_true(rows[1].tok_per_s == 7);
 }
 
 /* Faster than memory allows, and nothing in the row explains it. */
@@ -125,6 +166,7 @@ static void speeds_above_their_roof_are_doubted(void **state)
         {24, NAN, INT64_C(5) << 30, "", true},
         {12, 60, INT64_C(5) << 30, "", false}, /* a quota stopped the probe as well */
         {12, NAN, 1 << 20, "", false},
+        {12, 1, INT64_C(5) << 30, "", true},
         {12, NAN, INT64_C(1) << 30,
          "above the memory roof: the 1.0 MB of a token fit the last-level cache",
          false},
@@ -172,6 +214,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(impossible_rows_have_failed),
         cmocka_unit_test(speeds_above_their_roof_are_doubted),
+        cmocka_unit_test(the_first_reason_is_kept),
         cmocka_unit_test(a_launch_counts_once)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,6 +86,11 @@ static void bad_cells_are_named(void **state)
         {"ctx,model\n1\n", ":2: 1 cells, the header has 2"},
         {"ctx,model\n1,\"a\n\n", NULL}, /* open quote: a torn line */
         {"this,that\n1,2\n", "no table of results"},
+        {"ctx\n \n", ":2: column ctx: ' ' is not a whole number"},
+        {"ctx\n-\n", ":2: column ctx: '-'"},
+        {"mbu\n \n", ":2: column mbu: ' ' is not a number"},
+        {"mbu\n0.5x\n", ":2: column mbu: '0.5x'"},
+        {"mbu\n1e999\n", ":2: column mbu: '1e999'"},
         {"", "no header"},
     };
 
@@ -109,6 +114,46 @@ static void bad_cells_are_named(void **state)
     size_t n;
     struct err err = ERR_INIT;
     assert_int_equal(row_csv_read("/nowhere/x.csv", &rows, &n, &err), ST_IO);
+}
+
+/* The number of columns has a limit, too. */
+static void many_columns_are_refused(void **state)
+{
+    char commas[1025] = "", text[4096];
+    struct row *rows = NULL;
+    size_t n = 0;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    memset(commas, ',', 1024);
+    snprintf(text, sizeof text, "ctx%s\n", commas);
+    put(text, strlen(text));
+    assert_int_equal(row_csv_read(path, &rows, &n, &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, "has 1025 columns; at most 1024"));
+    err_clear(&err);
+    snprintf(text, sizeof text, "ctx%s\n7%s\n", commas + 1, commas + 1);
+    put(text, strlen(text));
+    assert_int_equal(row_csv_read(path, &rows, &n, &err), ST_OK);
+    assert_true(n == 1 && rows[0].ctx == 7);
+    free(rows);
+}
+
+/* A table that may not be written is left as it is, with an error. */
+static void what_cannot_be_cut(void **state)
+{
+    static const char text[] = "ctx\n1\n2";
+    struct err err = ERR_INIT;
+
+    (void)state;
+    put(text, sizeof text - 1);
+    FILE *f = fopen(path, "r");
+
+    assert_non_null(f);
+    assert_int_equal(row_csv_repair(fileno(f), path, NULL, &err), ST_IO);
+    assert_non_null(strstr(err.msg, "to its last whole line"));
+    fseek(f, 0, SEEK_END);
+    assert_int_equal(ftell(f), sizeof text - 1);
+    fclose(f);
 }
 
 /* Zeros are what a disk leaves after a loss of power: a cell would end there. */
@@ -261,6 +306,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(torn_at_every_byte),
         cmocka_unit_test(no_table_is_cut),
+        cmocka_unit_test(many_columns_are_refused),
+        cmocka_unit_test(what_cannot_be_cut),
         cmocka_unit_test(bad_cells_are_named),
         cmocka_unit_test(zeros_within_lines_are_refused),
         cmocka_unit_test(texts_of_others_are_made_harmless),

@@ -91,11 +91,24 @@ static void foreign_lines(void **state)
                        "a,1,0,-1\n"
                        "a,1,0,inf\n"
                        "a,1,0\n"
+                       "a,1,-1,1\n"
+                       "a,99999999999999999999,0,1\n"
+                       "a,1,99999999999999999999,1\n"
+                       "a,,0,1\n"
+                       "a,1x,0,1\n"
+                       "a,1,0,\n"
+                       "a,1,0,0\n"
+                       "a,1,0,1x\n"
+                       "a\n"
+                       "\"a\"x,1,0,1\n"
+                       "\"a\"\n"
                        "a,one,0,1\n"
                        "a,1,0,1,1\n"
                        "\"a,b\",1,0,7.5\n"
                        "\"a,b,1,0,7.5\n"
                        "b,1,0,1\n"
+                       "b,3,1,1\n" /* its first is missing */
+                       "c,3,1,1\n" /* of another launch, and not its first */
                        "b,2,0,8\n" /* once more: the later one counts */
                        "b,2,1,9\n"
                        "b,2,2,10\n"
@@ -104,8 +117,10 @@ static void foreign_lines(void **state)
 
     (void)state;
     assert_int_equal(read_text(&s, text, strlen(text)), ST_OK);
-    assert_int_equal(s.n, 3);
+    assert_int_equal(s.n, 5);
     assert_int_equal(find(&s, "b", 2)->n, 3);
+    assert_int_equal(find(&s, "b", 3)->n, 1);
+    assert_int_equal(find(&s, "c", 3)->n, 1);
     assert_true(find(&s, "b", 2)->ms[0] == 8 && find(&s, "b", 2)->ms[2] == 10);
     assert_int_equal(find(&s, "b", 1)->n, 1);
     assert_true(find(&s, "a,b", 1)->ms[0] == 7.5);
@@ -139,6 +154,8 @@ static void requests(void **state)
                                                "a,1,3,0.25,1,1,1,1,1,1\n" /* too many */
                                                "a,1,3,nan,1,1,1\n"
                                                "a,1,3,-1,1,1,1\n"
+                                               "a,1,3,1x,1,1,1\n"
+                                               "a,1,3,1,1,1,x\n"
                                                "b,1,0,9,9,9,9\n"
                                                "b,1,0,8,8,8,8\n"
                                                "b,1,1,1,1"; /* cut short */
