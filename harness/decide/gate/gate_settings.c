@@ -94,7 +94,10 @@ static enum status set_kernels(void *field, const struct gate_key *key,
         char name[32];
 
         snprintf(name, sizeof name, "%.*s", (int)(len < 31 ? len : 31), at);
-        if (list.n == GATE_MAX_METRICS || kern_format_by_name(name) == KERN_N_FMT)
+        if (list.n == GATE_MAX_METRICS)
+            return err_set(err, ST_USAGE, "%s: more than %d weight formats", what,
+                           GATE_MAX_METRICS);
+        if (kern_format_by_name(name) == KERN_N_FMT)
             return err_set(err, ST_USAGE,
                            "%s: '%s' is no weight format; `bench kernels --list` knows "
                            "them",
@@ -110,17 +113,23 @@ static enum status set_kernels(void *field, const struct gate_key *key,
 enum status gate_exit_codes_parse(const char *text, const char *what, int out[3],
                                   struct err *err)
 {
-    int code[3], end = 0;
+    const char *at = text;
+    int code[3];
 
-    if (sscanf(text, "%d,%d,%d%n", &code[0], &code[1], &code[2], &end) != 3 ||
-        text[end])
-        return err_set(err, ST_USAGE,
-                       "%s: '%s' is not three numbers for pass, fail and inconclusive; "
-                       "the default is 0,1,4",
-                       what, text);
-    for (int i = 0; i < 3; i++)
-        if (code[i] < 0 || code[i] > 125)
-            return err_set(err, ST_USAGE, "%s: %d is outside 0..125", what, code[i]);
+    for (int i = 0; i < 3; i++) {
+        char *end;
+        const long v = strtol(at, &end, 10);
+
+        if (end == at || *end != (i < 2 ? ',' : '\0'))
+            return err_set(err, ST_USAGE,
+                           "%s: '%s' is not three numbers for pass, fail and "
+                           "inconclusive; the default is 0,1,4",
+                           what, text);
+        if (v < 0 || v > 125)
+            return err_set(err, ST_USAGE, "%s: %ld is outside 0..125", what, v);
+        code[i] = (int)v;
+        at = end + 1;
+    }
     memcpy(out, code, sizeof code);
     return ST_OK;
 }

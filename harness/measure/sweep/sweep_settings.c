@@ -135,7 +135,7 @@ static enum status set_quality(struct sweep_settings *s, const char *text,
     struct err why = ERR_INIT;
 
     if (strlen(text) >= sizeof s->quality)
-        return err_set(err, ST_USAGE, "%s: %s is too long a name", what, text);
+        return err_set(err, ST_USAGE, "%s: %.40s... is too long a name", what, text);
     if (!strcmp(text, "none"))
         text = "";
     if (*text && quality_rows_copy(text, NULL, &why))

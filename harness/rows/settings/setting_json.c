@@ -26,10 +26,9 @@ json_t *setting_json(enum setting_id id, const void *field)
         return json_integer(*(const uint32_t *)field);
     case SETTING_TYPE_FLAG:
         return json_boolean(*(const bool *)field);
-    case SETTING_TYPE_TEXT:
+    default: /* TEXT */
         return json_string(field);
     }
-    return json_null();
 }
 
 json_t *setting_list_json(enum setting_id id, const struct int_list *list)
@@ -123,8 +122,10 @@ static enum status read_real(const struct setting *s, const json_t *value,
 static enum status read_text(const json_t *value, const char *what, size_t cap,
                              char *out, struct err *err)
 {
-    if (!json_text(value))
+    if (!json_is_string(value))
         return wrong_type(value, what, "a text", err);
+    if (!json_text(value))
+        return err_set(err, ST_USAGE, "%s: a text with a zero byte", what);
     if (json_string_length(value) >= cap)
         return err_set(err, ST_USAGE,
                        "%s: a text of %zu characters; at most %zu are possible", what,
@@ -156,11 +157,7 @@ enum status setting_from_json(enum setting_id id, const json_t *value, const cha
             return wrong_type(value, what, "a whole number", err);
         *(uint64_t *)field = (uint64_t)json_integer_value(value);
         return ST_OK;
-    case SETTING_TYPE_COUNT:
-    case SETTING_TYPE_HUNDREDTHS:
-    case SETTING_TYPE_CHOICE:
-    case SETTING_TYPE_SIZE:
-    case SETTING_TYPE_MASK:
+    default: /* COUNT, HUNDREDTHS, CHOICE, SIZE, MASK */
         if (!is_unset && read_row(s, value, what, &v, err))
             return ST_USAGE;
         if (s->type == SETTING_TYPE_SIZE)
@@ -171,7 +168,6 @@ enum status setting_from_json(enum setting_id id, const json_t *value, const cha
             *(int *)field = (int)v;
         return ST_OK;
     }
-    return err_set(err, ST_USAGE, "%s is of no known type", what);
 }
 
 /* A choice of a list, by its name. */

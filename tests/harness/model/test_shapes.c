@@ -176,6 +176,48 @@ static void a_good_file_gives_its_values(void **state)
     assert_int_equal(s.rope_freqs, 0);
 }
 
+static void flags_are_words_in_any_case(void **state)
+{
+    static const struct {
+        const char *word;
+        int value;
+    } cases[] = {{"yes", 1}, {"TRUE", 1}, {"no", 0}, {"False", 0}, {"''", 0}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct err err = ERR_INIT;
+        struct synth_shape s;
+        char text[512];
+
+        snprintf(text, sizeof text, "%sattention_layers: 0 2\ntied_output: %s\n", good,
+                 cases[i].word);
+        assert_int_equal(load_text(text, strlen(text), &s, &err), ST_OK);
+        assert_int_equal(s.tied_output, cases[i].value);
+        assert_string_equal(s.attention_layers, "0 2");
+    }
+}
+
+/* A shape is called as its file, so the file's name must be one that fits. */
+static void names_of_files_are_names_of_shapes(void **state)
+{
+    struct synth_shape s;
+    struct err err = ERR_INIT;
+    char path[200], name[100] = "";
+
+    (void)state;
+    memset(name, 'n', sizeof name - 1);
+    snprintf(path, sizeof path, "%s/%s.yaml", dir, name);
+    assert_int_equal(shape_load(&s, path, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "a shape's file name has 1.."));
+    err_clear(&err);
+    snprintf(path, sizeof path, "%s/.yaml", dir);
+    assert_int_equal(shape_load(&s, path, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "a shape's file name has 1.."));
+    err_clear(&err);
+    assert_int_equal(shape_load(&s, name, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "there is no shape 'nnn"));
+}
+
 /* The good file with `from` replaced. */
 static void with(char *out, size_t cap, const char *from, const char *to)
 {
@@ -205,6 +247,11 @@ static void broken_files_get_a_sentence_with_file_and_key(void **state)
         {"rope_base: 1e4", "rope_base: fast", "rope_base: 'fast' is not a number"},
         {"rope_base: 1e4", "rope_base: inf", "rope_base: 'inf' is not a number"},
         {"arch: llama", "arch: \"llama", "quotation mark"},
+        {"arch: llama", "arch: ''", "arch is empty"},
+        {"n_ff: 512\n", "n_ff: 512\nattention_layers: 1 2x\n",
+         "attention_layers: '1 2x' is no list of numbers"},
+        {"n_ff: 512\n", "n_ff: 512\nwindow: wide\n", "window: 'wide' is not a whole"},
+        {"n_ff: 512\n", "n_ff: 512\nrouter_skew: -1\n", "router_skew: -1 is outside"},
         {"n_ff: 512\n", "n_ff: 512\ntied_output: perhaps\n", "'perhaps' is neither"},
         {"arch: llama", "arch: llamallamallamallamallamallamallama", "STRING length"},
         {good, "", "is empty"},
@@ -322,7 +369,7 @@ static void environment_replaces_the_directory(void **state)
 {
     struct synth_shape s;
     struct err err = ERR_INIT;
-    char **names;
+    char **names, path[64];
     int n;
 
     (void)state;
@@ -335,6 +382,11 @@ static void environment_replaces_the_directory(void **state)
     free(names);
     assert_int_equal(shape_load(&s, "odd", &err), ST_OK);
     assert_int_equal(shape_load(&s, "nano", &err), ST_USAGE);
+    err_clear(&err);
+    snprintf(path, sizeof path, "%s/odd.yaml", dir);
+    unlink(path);
+    assert_int_equal(shape_load(&s, "odd", &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "SLMBENCH_SHAPES names has no .yaml files"));
     unsetenv("SLMBENCH_SHAPES");
 }
 
@@ -344,6 +396,8 @@ int main(void)
         cmocka_unit_test(every_config_loads_and_can_be_planned),
         cmocka_unit_test(parameters_are_those_of_the_real_models),
         cmocka_unit_test(a_good_file_gives_its_values),
+        cmocka_unit_test(flags_are_words_in_any_case),
+        cmocka_unit_test(names_of_files_are_names_of_shapes),
         cmocka_unit_test(broken_files_get_a_sentence_with_file_and_key),
         cmocka_unit_test(damaged_files_never_crash),
         cmocka_unit_test(hostile_yaml_is_refused),
