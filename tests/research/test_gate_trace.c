@@ -2,7 +2,7 @@
  *
  * test_gate_trace.c - recorded turns: what is read, what is refused, and their noise
  */
-#include "tests/support/test.h"
+#include "tests/support/tree_root.h"
 
 #include <math.h>
 
@@ -164,6 +164,120 @@ static void rounds_of_a_gate_are_a_trace(void **state)
     refuse(text, n, "a turn of -0.0001 seconds");
 }
 
+/* Lines of rounds.csv that are no rounds of four turns are passed over. */
+static void other_lines_are_no_rounds(void **state)
+{
+    static const char *const others[] = {
+        "1,1,AB,1,\"decode, depth 0\",tok/s,1,2,3,4,0.4,\"\"", /* of two turns */
+        "1,1,ABBA,1,\"decode, depth 0\",tok/s,1,2,3,4",        /* cut short */
+        "1,1,ABBA,1,\"decode, depth 0\",tok/s,1,2,3",
+        "1,1,ABCA,1,\"decode, depth 0\",tok/s,1,2,3,4,0.4,\"\"",
+        "# a comment",
+        "",
+    };
+    char text[9000];
+    struct err err = ERR_INIT;
+    struct gate_trace t;
+    size_t n = make_rounds(text, sizeof text);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s\n", others[i]);
+    write_text(text, n);
+    assert_int_equal(gate_trace_read(&t, path, &err), ST_OK);
+    assert_int_equal(t.n, 120);
+    gate_trace_free(&t);
+    n += (size_t)snprintf(text + n, sizeof text - n,
+                          "1,1,ABBA,1,\"decode, depth 0\",tok/s,1,inf,3,4,0.4,\"\"\n");
+    refuse(text, n, "a turn of inf seconds");
+    n = (size_t)snprintf(text, sizeof text, GATE_ROUNDS_HEADER "%s\n", others[0]);
+    refuse(text, n, "has 0 turns");
+}
+
+/* A comment behind the first turn words nothing about all of them. */
+static void late_comments_are_not_about_it(void **state)
+{
+    char text[2048];
+    struct err err = ERR_INIT;
+    struct gate_trace t;
+    size_t n = 0;
+
+    (void)state;
+    for (int i = 0; i < N; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, " 20 \t\n%s",
+                              i == 3 ? "# late\n" : "");
+    write_text(text, n);
+    assert_int_equal(gate_trace_read(&t, path, &err), ST_OK);
+    assert_int_equal(t.n, N);
+    assert_string_equal(t.about, "");
+    gate_trace_free(&t);
+}
+
+static void a_trace_has_a_limit(void **state)
+{
+    const size_t n = 2 * (size_t)(GATE_TRACE_MAX + 1);
+    char *text = malloc(n);
+    struct err err = ERR_INIT;
+    struct gate_trace t;
+
+    (void)state;
+    assert_non_null(text);
+    for (size_t i = 0; i < n; i += 2)
+        memcpy(text + i, "5\n", 2);
+    refuse(text, n, "has more than 1000000 turns");
+    write_text(text, n - 2);
+    assert_int_equal(gate_trace_read(&t, path, &err), ST_OK);
+    assert_int_equal(t.n, GATE_TRACE_MAX);
+    gate_trace_free(&t);
+    free(text);
+}
+
+/* A trace is called as its file without the ending, a gate's rounds as their folder. */
+static void traces_have_names(void **state)
+{
+    static const struct {
+        const char *file, *name;
+    } cases[] = {
+        {"/a.trace", "a"},
+        {"/a.b.txt", "a.b"},
+        {"/plain", "plain"},
+        {"/.hidden", ".hidden"},
+        {"/a,b\"c'd.txt", "a_b_c_d"},
+        {"/a\033[31m.txt", "a\\x1b[31m"},
+        {"/gate-1/" GATE_ROUNDS_NAME, "gate-1"},
+        {"/gate,2/" GATE_ROUNDS_NAME, "gate_2"},
+        {"/" GATE_ROUNDS_NAME ".old", GATE_ROUNDS_NAME},
+        {"/a-name-of-more-than-sixty-characters-which-no-table-has-room-for.txt",
+         "a-name-of-more-than-sixty-characters-which-no-table-has-room"},
+    };
+    char text[2048], full[300], dir[4096];
+    struct err err = ERR_INIT;
+    struct gate_trace t;
+
+    (void)state;
+    text[make_text(text, sizeof text)] = '\0';
+    make_root(state);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tree_put(root, cases[i].file, text);
+        snprintf(full, sizeof full, "%s%s", root, cases[i].file);
+        assert_int_equal(gate_trace_read(&t, full, &err), ST_OK);
+        assert_string_equal(t.name, cases[i].name);
+        gate_trace_free(&t);
+    }
+    /* without a folder before it */
+    assert_non_null(getcwd(dir, sizeof dir));
+    assert_int_equal(chdir(root), 0);
+    tree_put(root, "/" GATE_ROUNDS_NAME, text);
+    assert_int_equal(gate_trace_read(&t, GATE_ROUNDS_NAME, &err), ST_OK);
+    assert_string_equal(t.name, "rounds");
+    gate_trace_free(&t);
+    assert_int_equal(gate_trace_read(&t, "gate-1/" GATE_ROUNDS_NAME, &err), ST_OK);
+    assert_string_equal(t.name, "gate-1");
+    gate_trace_free(&t);
+    assert_int_equal(chdir(dir), 0);
+    remove_root(state);
+}
+
 static int make_path(void **state)
 {
     const int fd = mkstemps(path, 4);
@@ -186,6 +300,10 @@ int main(void)
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(any_cut_is_safe),
         cmocka_unit_test(rounds_of_a_gate_are_a_trace),
+        cmocka_unit_test(other_lines_are_no_rounds),
+        cmocka_unit_test(late_comments_are_not_about_it),
+        cmocka_unit_test(a_trace_has_a_limit),
+        cmocka_unit_test(traces_have_names),
     };
 
     return cmocka_run_group_tests(tests, make_path, remove_path);
