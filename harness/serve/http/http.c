@@ -22,12 +22,14 @@
 
 /* ---- connections ----------------------------------------------------------------- */
 
+/* libmicrohttpd has the address and the descriptor of every connection. */
+
 static void find_peer(struct client *c, struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 
-    listen_name_peer(&c->peer, info ? info->client_addr : NULL);
+    listen_name_peer(&c->peer, info->client_addr);
 }
 
 static void add_client(struct server *s, struct MHD_Connection *connection,
@@ -35,7 +37,7 @@ static void add_client(struct server *s, struct MHD_Connection *connection,
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    struct client *c = info ? calloc(1, sizeof *c) : NULL;
+    struct client *c = calloc(1, sizeof *c);
 
     s->metrics.n_connections++;
     *context = c;
@@ -157,7 +159,7 @@ static bool check_client(struct exchange *x)
     const char *host = header(x, MHD_HTTP_HEADER_HOST);
     int key;
 
-    x->client_key = x->client ? x->client->peer.key : 0;
+    x->client_key = x->client->peer.key; /* who has none was cut off */
     if (!p->keys) {
         if (!p->at->loopback || listen_is_own_name(host))
             return true;

@@ -40,6 +40,7 @@ static int max_connections = 300;
 static uint64_t max_body = 100000;
 static const char *cors;
 static double keep_alive_s = 60;
+static bool logs;
 
 /* ---- server ---------------------------------------------------------------------- */
 
@@ -86,7 +87,8 @@ static inline void open_server(double timeout_s, bool ready)
                                          .timeout_s = timeout_s,
                                          .grace_s = 600,
                                          .keep_alive_s = keep_alive_s,
-                                         .n_connections = max_connections};
+                                         .n_connections = max_connections,
+                                         .log = logs};
     struct err err = ERR_INIT;
 
     fake_reset();
