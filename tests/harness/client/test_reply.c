@@ -319,6 +319,63 @@ static void errors_by_name(void **state)
                      LOAD_OK); /* it had no data, and the next has no name */
 }
 
+/* Fields whose names or values resemble those that count. */
+static void fields_differ(void **state)
+{
+    static const struct {
+        const char *lines;
+        size_t n_odd;
+    } cases[] = {{": a comment\n", 0},    {"retry: 5\n", 0},
+                 {"id: 7\n", 0},          {"id\n", 0},
+                 {"event: message\n", 0}, {"event: errox\n", 0},
+                 {"event:  error\n", 0},  {"event\n", 0},
+                 {"date: {}\n", 1},       {"evens: error\n", 1},
+                 {"retrx: 5\n", 1},       {"ix: 7\n", 1},
+                 {"dat: {}\n", 1},        {"datas: {}\n", 1},
+                 {"even: error\n", 1},    {"\xef\xbb\xbfid: 1\n", 0},
+                 {"\xef\xbb\xbe: 1\n", 1}};
+    char body[400];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        snprintf(body, sizeof body, "%s" PIECE DONE, cases[i].lines);
+        read_reply(HEADER, TYPE, body, 7);
+        if (record.end != LOAD_OK || reply->sse.n_odd_lines != cases[i].n_odd)
+            fail_msg("%s: %s, %zu odd lines", cases[i].lines, record.why,
+                     reply->sse.n_odd_lines);
+    }
+}
+
+static void headers_differ(void **state)
+{
+    static const struct {
+        const char *type, *words; /* "": a stream of events */
+    } cases[] = {
+        {"content-type:text/event-stream", ""},
+        {"Content-Type:    text/event-stream;x", ""},
+        {"Content-Type:   ", "no stream of events"},
+        {"Content-Type:", "no stream of events"},
+        {"Content-Typ", "no stream of events"},
+        {"Content-Type: text/event-strea", "no stream of events"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        read_reply(HEADER, cases[i].type, PIECE DONE, 7);
+        if (!*cases[i].words != (record.end == LOAD_OK) ||
+            !strstr(record.why, cases[i].words))
+            fail_msg("%s: '%s'", cases[i].type, record.why);
+    }
+    read_reply("HTTP/1.1 503 No",
+               "Retry-After: 7.000000000000000000000000000000000000001", " \r\n\t", 7);
+    assert_string_equal(record.why, "HTTP 503, retry after 7 s");
+    read_reply("HTTP/1.1 503 No", "Retry-After: inf", "", 7);
+    assert_string_equal(record.why, "HTTP 503");
+    read_reply("HTTP/1.1", TYPE, PIECE DONE, 7);
+    assert_int_equal(record.end, LOAD_FAILED);
+    assert_int_equal(record.http_status, 0);
+}
+
 /* A body that is cut anywhere before its end is a failure, with a reason. Behind the
  * last event no empty line is needed. */
 static void a_cut_body_is_seen(void **state)
@@ -507,6 +564,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(no_error_is_none, begin, end),
         cmocka_unit_test_setup_teardown(healthy_streams, begin, end),
         cmocka_unit_test_setup_teardown(errors_by_name, begin, end),
+        cmocka_unit_test_setup_teardown(fields_differ, begin, end),
+        cmocka_unit_test_setup_teardown(headers_differ, begin, end),
         cmocka_unit_test_setup_teardown(a_cut_body_is_seen, begin, end),
         cmocka_unit_test_setup_teardown(a_status_needs_no_reason, begin, end),
         cmocka_unit_test_setup_teardown(empty_answers, begin, end),
