@@ -15,6 +15,13 @@ static bool no_memory(struct refusal *refusal)
     return refuse(refusal, 503, NULL, NULL, "no memory for the messages");
 }
 
+/* What the template gets under that name. */
+static bool set(struct api_request *r, const char *name, json_t *value,
+                struct refusal *refusal)
+{
+    return !json_object_set(r->conversation, name, value) || no_memory(refusal);
+}
+
 static bool check_text(const json_t *text, struct refusal *refusal)
 {
     if (json_text(text))
@@ -158,8 +165,7 @@ static bool read_messages(struct api_request *r, struct refusal *refusal)
                       "answered");
     if (r->kind == API_CHAT && !api_check_results(list, refusal))
         return false;
-    json_object_set(r->conversation, "messages", list);
-    return true;
+    return set(r, "messages", list, refusal);
 }
 
 /* The name of one of the model's templates; programs of callers are not run. */
@@ -173,8 +179,7 @@ static bool read_template_name(struct api_request *r, struct refusal *refusal)
         return refuse(refusal, 400, NULL, "chat_template",
                       "chat_template must be the name of one of the model's templates; "
                       "templates of requests are not run");
-    json_object_set(r->conversation, "chat_template", name);
-    return true;
+    return set(r, "chat_template", name, refusal);
 }
 
 /* Variables that the request names for the template, and those that servers of this API
@@ -192,14 +197,15 @@ static bool read_variables(struct api_request *r, struct refusal *refusal)
     for (size_t i = 0; i < sizeof passed / sizeof *passed; i++) {
         json_t *value = api_member(r->root, passed[i]);
 
-        if (value && !(json_is_array(value) && !json_array_size(value)))
-            json_object_set(r->conversation, passed[i], value);
+        if (value && !(json_is_array(value) && !json_array_size(value)) &&
+            !set(r, passed[i], value, refusal))
+            return false;
     }
-    json_object_update(r->conversation, (json_t *)own);
+    if (own && json_object_update(r->conversation, (json_t *)own))
+        return no_memory(refusal);
     json_object_del(r->conversation, "chat_template");
-    json_object_set_new(r->conversation, "add_generation_prompt",
-                        json_boolean(!json_is_false(generates)));
-    return true;
+    return set(r, "add_generation_prompt",
+               json_is_false(generates) ? json_false() : json_true(), refusal);
 }
 
 bool api_read_conversation(struct api_request *r, struct refusal *refusal)

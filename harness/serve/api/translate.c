@@ -29,9 +29,9 @@ bool translate_copy(json_t *to, const char *key, const json_t *from, const char 
 json_t *translate_add(json_t *messages, const char *role, json_t *content)
 {
     json_t *message = json_object();
-    const bool ok = translate_set(message, "role", json_string(role)) &
-                    translate_set(message, "content", content);
+    bool ok = translate_set(message, "role", json_string(role));
 
+    ok &= translate_set(message, "content", content);
     if (!ok) {
         json_decref(message);
         return NULL;
@@ -42,13 +42,14 @@ json_t *translate_add(json_t *messages, const char *role, json_t *content)
 static bool add_tool(json_t *tools, const json_t *tool, const char *schema)
 {
     json_t *function = json_object(), *made = json_object();
-    const bool ok = translate_copy(function, "name", tool, "name") &
-                    translate_copy(function, "description", tool, "description") &
-                    translate_copy(function, "parameters", tool, schema) &
-                    translate_copy(function, "strict", tool, "strict") &
-                    translate_set(made, "type", json_string("function"));
+    bool ok = translate_copy(function, "name", tool, "name");
 
-    if (!translate_set(made, "function", function) || !ok) {
+    ok &= translate_copy(function, "description", tool, "description");
+    ok &= translate_copy(function, "parameters", tool, schema);
+    ok &= translate_copy(function, "strict", tool, "strict");
+    ok &= translate_set(made, "type", json_string("function"));
+    ok &= translate_set(made, "function", function);
+    if (!ok) {
         json_decref(made);
         return false;
     }
@@ -90,10 +91,10 @@ bool translate_add_call(json_t *message, const json_t *id, const json_t *name,
     json_t *function = json_object(), *call = json_object();
     bool ok = calls || translate_set(message, "tool_calls", calls = json_array());
 
-    ok &= !json_object_set(function, "name", (json_t *)name) &
-          translate_set(function, "arguments", arguments) &
-          !json_object_set(call, "id", (json_t *)id) &
-          translate_set(call, "type", json_string("function"));
+    ok &= !json_object_set(function, "name", (json_t *)name);
+    ok &= translate_set(function, "arguments", arguments);
+    ok &= !json_object_set(call, "id", (json_t *)id);
+    ok &= translate_set(call, "type", json_string("function"));
     ok &= translate_set(call, "function", function);
     if (!ok) {
         json_decref(call);

@@ -153,35 +153,36 @@ static bool add_messages(json_t *chat, const json_t *body, struct refusal *refus
 
 static const struct translate_tool tools = {"custom", "custom", "input_schema"};
 
-/* A chat's tool_choice: a word, or the tool. */
-static json_t *choice_of(const json_t *choice)
+/* A chat's word for the choice; NULL: it has none. */
+static const char *word_of(const json_t *choice)
 {
     static const char *const words[][2] = {
         {"auto", "auto"}, {"any", "required"}, {"none", "none"}};
 
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (is_type(choice, words[i][0]))
-            return json_string(words[i][1]);
-    return is_type(choice, "tool") && json_text(api_member(choice, "name"))
-               ? json_pack("{s:s,s:{s:O}}", "type", "function", "function", "name",
-                           api_member(choice, "name"))
-               : NULL;
+            return words[i][1];
+    return NULL;
 }
 
 static bool add_choice(json_t *chat, const json_t *body, struct refusal *refusal)
 {
     const json_t *choice = api_member(body, "tool_choice");
-    json_t *chosen = choice ? choice_of(choice) : NULL;
+    const char *word = word_of(choice);
+    json_t *name = is_type(choice, "tool") ? api_member(choice, "name") : NULL;
     const bool is_single =
         json_is_true(api_member(choice, "disable_parallel_tool_use"));
 
     if (!choice)
         return true;
-    if (!chosen)
+    if (!word && !json_text(name))
         return refuse(refusal, 400, NULL, "tool_choice",
                       "tool_choice must be an object of type auto, any, none, or tool "
                       "with a name");
-    return (translate_set(chat, "tool_choice", chosen) &&
+    return (translate_set(chat, "tool_choice",
+                          word ? json_string(word)
+                               : json_pack("{s:s,s:{s:O}}", "type", "function",
+                                           "function", "name", name)) &&
             (!is_single || translate_set(chat, "parallel_tool_calls", json_false()))) ||
            translate_no_memory(refusal);
 }

@@ -26,6 +26,7 @@ static bool is_type(const json_t *item, const char *type)
 static json_t *as_parts(json_t *content)
 {
     json_t *parts, *part;
+    int failed = 0;
     size_t i;
 
     if (!json_is_array(content))
@@ -38,12 +39,15 @@ static json_t *as_parts(json_t *content)
         json_t *text = api_member(part, "text");
 
         if (is_text && text)
-            json_array_append_new(parts,
-                                  json_pack("{s:s,s:O}", "type", "text", "text", text));
+            failed |= json_array_append_new(
+                parts, json_pack("{s:s,s:O}", "type", "text", "text", text));
         else
-            json_array_append(parts, part);
+            failed |= json_array_append(parts, part);
     }
-    return parts;
+    if (!failed)
+        return parts;
+    json_decref(parts);
+    return NULL;
 }
 
 /* The assistant's message that a call belongs to: calls in a row are of one. */
@@ -254,7 +258,7 @@ static char *make_echo(json_t *body)
     if (text && strlen(text) > MAX_ECHO) {
         free(text);
         echo = default_echo();
-        text = json_dumps(echo, JSON_COMPACT | JSON_PRESERVE_ORDER);
+        text = json_write(echo, JSON_COMPACT | JSON_PRESERVE_ORDER);
         json_decref(echo);
     }
     if (!text || strlen(text) < 2)

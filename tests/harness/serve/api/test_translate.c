@@ -236,11 +236,112 @@ static void what_is_repeated(void **state)
     free(body);
 }
 
+/* Whatever is not as the API has it is refused by its name, or left to the chat. */
+static void other_forms(void **state)
+{
+    static const struct {
+        bool responses;
+        const char *body, *word;
+    } cases[] = {
+        {false, MESSAGES("{'content': 'a'}"), "user or assistant"},
+        {false, "{'max_tokens': 5}", "an array of 1 to"},
+        {false,
+         MESSAGES("{'role': 'assistant', 'content': [{'type': 'tool_use', 'id': 'i', "
+                  "'name': 'f', 'input': 'x'}]}"),
+         "an input, which is an object"},
+        {false,
+         MESSAGES("{'role': 'assistant', 'content': [{'type': 'tool_use', 'id': 'i', "
+                  "'input': {}}]}"),
+         "an id and a name"},
+        {false, MESSAGES("{'role': 'user', 'content': [{'type': 'tool_result'}]}"),
+         "a tool_use_id"},
+        {false, "{'max_tokens': 5, 'messages': [], 'tools': [{'type': 'bash'}]}",
+         "a tool of type bash"},
+        {false, "{'max_tokens': 5, 'messages': [], 'tool_choice': {'type': 'tool'}}",
+         "tool with a name"},
+        {false, "{'max_tokens': 5, 'messages': [], 'thinking': {'type': 'x'}}",
+         "enabled, disabled or adaptive"},
+        {true, "{'input': [{'type': 'message', 'content': 'a'}]}", "has no role"},
+        {true, "{'input': [{'type': 'function_call', 'call_id': 'i'}]}",
+         "has call_id, name and arguments"},
+        {true,
+         "{'input': [{'type': 'function_call', 'call_id': 'i', 'name': 'f', "
+         "'arguments': {}}]}",
+         "has call_id, name and arguments"},
+        {true, "{'input': 7}", "a text, or an array"},
+        {true, "{'input': 'a', 'tools': [{'name': 'f'}]}", "a tool of type (none)"},
+        {true, "{'input': 'a', 'tool_choice': {'type': 'function'}}", "with a name"},
+        {true, "{'input': 'a', 'tool_choice': {'type': 'x', 'name': 'f'}}",
+         "object of type"},
+        {true, "{'input': 'a', 'text': {'verbosity': 'low'}}", "text.verbosity"},
+        {true, "{'input': 'a', 'truncation': 7}", "must be disabled"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        refused(cases[i].responses, cases[i].body, cases[i].word);
+    becomes(false, MESSAGES("{'role': 'assistant'}, {'role': 'user', 'content': []}"),
+            "messages",
+            "[{'role': 'assistant', 'content': ''}, {'role': 'user', 'content': []}]");
+    becomes(false,
+            MESSAGES("{'role': 'user', 'content': [{'type': 'tool_result', "
+                     "'tool_use_id': 'i', 'content': 'r'}]}"),
+            "messages", "[{'role': 'tool', 'content': 'r', 'tool_call_id': 'i'}]");
+    becomes(false, MESSAGES("{'role': 'assistant', 'content': [{'type': 'x'}]}"),
+            "messages", "[{'role': 'assistant', 'content': [{'type': 'x'}]}]");
+    becomes(false, MESSAGES("{'role': 'assistant', 'content': []}"), "messages",
+            "[{'role': 'assistant', 'content': []}]");
+    becomes(
+        true,
+        "{'input': [{'role': 'user'}, {'type': 'reasoning', 'summary': []}, {'role': "
+        "'assistant', 'content': [{'type': 'refusal'}, {'type': 'input_text'}]}]}",
+        "messages",
+        "[{'role': 'user', 'content': ''}, {'role': 'assistant', 'content': "
+        "[{'type': 'refusal'}, {'type': 'input_text'}]}]");
+    becomes(true,
+            "{'input': 'a', 'text': {'format': {'type': 'json_schema', 'schema': {}}}}",
+            "response_format", "{'type': 'json_schema', 'schema': {}}");
+}
+
+/* A number of thoughts, or whatever the model takes. */
+static void thoughts_of_messages(void **state)
+{
+    static const struct {
+        const char *thinking;
+        int budget; /* -1: none */
+    } cases[] = {{"{'type': 'adaptive'}", -1},
+                 {"{'type': 'disabled'}", 0},
+                 {"{'type': 'enabled', 'budget_tokens': 99}", 99},
+                 {"{'type': 'enabled'}", -1},
+                 {"null", -1}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct refusal refusal;
+        char body[320];
+        json_t *chat, *budget;
+
+        snprintf(body, sizeof body,
+                 "{'max_tokens': 5, 'messages': [], 'system': 's', 'thinking': %s, "
+                 "'output_config': {'format': null}, 'tool_choice': {'type': 'auto', "
+                 "'disable_parallel_tool_use': true}}",
+                 cases[i].thinking);
+        chat = translate(false, body, &refusal);
+        assert_non_null(chat);
+        budget = json_object_get(chat, "thinking_budget");
+        assert_int_equal(budget ? json_integer_value(budget) : -1, cases[i].budget);
+        assert_true(json_is_false(json_object_get(chat, "parallel_tool_calls")));
+        assert_null(json_object_get(chat, "response_format"));
+        json_decref(chat);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tools_of_messages), cmocka_unit_test(choices_of_messages),
-        cmocka_unit_test(tools_of_responses), cmocka_unit_test(what_is_repeated)};
+        cmocka_unit_test(tools_of_messages),    cmocka_unit_test(choices_of_messages),
+        cmocka_unit_test(tools_of_responses),   cmocka_unit_test(other_forms),
+        cmocka_unit_test(thoughts_of_messages), cmocka_unit_test(what_is_repeated)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
