@@ -74,12 +74,12 @@ static void *serve(void *arg)
 
 /* ---- a client of one request ----------------------------------------------------- */
 
-static enum status body(void *arg, size_t index, char **text, int *n_requested,
+static enum status body(void *arg, size_t user, struct load_record *r, char **text,
                         struct err *err)
 {
-    (void)arg, (void)index;
+    (void)arg, (void)user;
     *text = strdup("{\"prompt\":\"a\"}");
-    *n_requested = N_REQUESTED;
+    r->n_requested = N_REQUESTED;
     return *text ? ST_OK : err_set(err, ST_NO_MEMORY, "no memory for a body");
 }
 
