@@ -41,7 +41,7 @@ enum status jsonfile_read_text(char **text, const char *dir, const char *name,
 enum status jsonfile_find(bool *exists, const char *dir, const char *name,
                           struct err *err);
 
-/* The same for an advice; false also where that cannot be found out. */
+/* For an advice: false also where that cannot be found out. */
 bool jsonfile_exists(const char *dir, const char *name);
 
 /* Member `key` of an object; NULL where it is missing or null. */

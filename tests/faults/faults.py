@@ -327,7 +327,7 @@ class Faults:
         if len(report["stderr"]) > usual + 1:
             yield f"{len(report['stderr'])} sentences: {' | '.join(report['stderr'])}"
         if any(re.search(r"\banother (process|program|sweep|choice|`bench \w+`) (is|has)\b", s) for s in report["stderr"]):
-            yield "it blames another, and there is none"
+            yield "it blames another, though nothing else runs"
         changed = [p for p, text in self.contents.items()
                    if p not in self.files() or self.read([p])[p] != text]
         if changed:

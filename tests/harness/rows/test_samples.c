@@ -76,7 +76,7 @@ static void no_file(void **state)
     samples_free(&s);
     snprintf(path, sizeof path, "%s/samples.csv", root);
     unlink(path);
-    assert_int_equal(symlink("samples.csv", path), 0); /* nobody can tell */
+    assert_int_equal(symlink("samples.csv", path), 0);
     assert_int_equal(samples_read(&s, root, &err), ST_IO);
     unlink(path);
 }
