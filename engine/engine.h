@@ -458,8 +458,9 @@ void slm_prefix_forget(struct slm *m, size_t n_free);
  * free. n_own may be NULL, which spares looking at all of them. */
 void slm_prefix_pages(const struct slm *m, size_t *n, size_t *n_own);
 
-/* Checkpoints that are kept. */
+/* Checkpoints that are kept, and those that can still be made without giving one up. */
 size_t slm_prefix_checkpoints(const struct slm *m);
+size_t slm_prefix_checkpoints_free(const struct slm *m);
 
 /* Fill positions slm_n_past() .. n_past-1 with seeded random keys and values of
  * a realistic size, to reach a context depth of at most n_ctx without computing it; in

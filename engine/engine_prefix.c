@@ -181,3 +181,8 @@ size_t slm_prefix_checkpoints(const struct slm *m)
 {
     return has_checkpoints(m) ? prefix_places(m->prefixes) : 0;
 }
+
+size_t slm_prefix_checkpoints_free(const struct slm *m)
+{
+    return has_checkpoints(m) ? prefix_free_places(m->prefixes) : 0;
+}

@@ -526,3 +526,12 @@ size_t prefix_places(const struct prefix_cache *c)
 {
     return (size_t)c->n_kept;
 }
+
+size_t prefix_free_places(const struct prefix_cache *c)
+{
+    size_t n = 0;
+
+    for (const struct place *place = c->free_places; place; place = place->next)
+        n++;
+    return n;
+}

@@ -99,7 +99,8 @@ void prefix_drop_place(struct prefix_cache *c, int place);
 void prefix_add_place(struct prefix_cache *c, int place, const int32_t *tokens,
                       size_t n, const uint32_t *page);
 
-/* Checkpoints that are kept. */
+/* Checkpoints that are kept, and places that nobody has. */
 size_t prefix_places(const struct prefix_cache *c);
+size_t prefix_free_places(const struct prefix_cache *c);
 
 #endif

@@ -154,6 +154,8 @@ static void put_scheduler(struct textbuf *out, const struct scheduler_stats *s)
         {"slm_checkpoints", "Checkpoints that can be kept.", s->n_checkpoints},
         {"slm_checkpoints_kept", "Checkpoints that keep prefixes.",
          (double)s->n_checkpoints_kept},
+        {"slm_checkpoints_free", "Places without a checkpoint.",
+         (double)s->n_checkpoints_free},
     };
 
     for (size_t i = 0; i < sizeof counters / sizeof *counters; i++)

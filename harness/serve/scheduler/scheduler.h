@@ -180,7 +180,7 @@ struct scheduler_stats { /* counters since the start, gauges now */
     double busy_s;                                                  /* in steps */
     double batch_s; /* of these in slm_batch() */
     int n_waiting, n_running, n_sequences, n_checkpoints;
-    size_t n_pages, n_pages_free, n_pages_kept, n_checkpoints_kept;
+    size_t n_pages, n_pages_free, n_pages_kept, n_checkpoints_kept, n_checkpoints_free;
 };
 
 /* Errors: ST_NO_MEMORY, ST_USAGE, speculate_check_draft()'s. */

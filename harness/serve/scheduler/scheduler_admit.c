@@ -110,6 +110,7 @@ void scheduler_count(struct scheduler *s)
     slm_prefix_pages(s->params.m, &s->stats.n_pages_kept, NULL);
     s->stats.n_checkpoints = slm_info(s->params.m)->n_checkpoints;
     s->stats.n_checkpoints_kept = slm_prefix_checkpoints(s->params.m);
+    s->stats.n_checkpoints_free = slm_prefix_checkpoints_free(s->params.m);
 }
 
 /* ---- sequences ------------------------------------------------------------------- */

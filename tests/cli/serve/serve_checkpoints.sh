@@ -37,6 +37,7 @@ for name in sys.argv[2:] or ("gemma3", "zoo/qwen35-mtp", "zoo/lfm2", "zoo/granit
     metrics = server.metrics()
     check(metrics["slm_checkpoints"] == n, server.line, metrics)
     check(1 < metrics["slm_checkpoints_kept"] <= n, metrics)
+    check(metrics["slm_checkpoints_kept"] + metrics["slm_checkpoints_free"] == n, metrics)
     check(metrics["slm_cached_tokens_total"] == 100 - TAIL + 70, metrics)
     server.stop()
 

@@ -80,6 +80,7 @@ static size_t look(const int32_t *text, size_t n)
 static void check_kept(size_t n_places, size_t n_pages)
 {
     assert_int_equal(prefix_places(cache), n_places);
+    assert_int_equal(prefix_free_places(cache), N_PLACES - n_places);
     if (!pages)
         return;
     assert_int_equal(prefix_pages(cache), n_pages);
@@ -278,7 +279,7 @@ static void random_texts(void **state)
         if (pages)
             prefix_forget(cache, (length[i] + KVCACHE_PAGE - 1) / KVCACHE_PAGE);
         keep_why(kept[i], length[i], (enum prefix_why)(i % 3));
-        assert_true(prefix_places(cache) <= N_PLACES);
+        assert_int_equal(prefix_places(cache) + prefix_free_places(cache), N_PLACES);
         if (pages) {
             assert_int_equal(pages->n_free + prefix_pages(cache), N_PAGES);
             assert_int_equal(prefix_own_pages(cache), prefix_pages(cache));

@@ -202,13 +202,16 @@ static inline void served_check_idle_model(struct slm *m)
     slm_prefix_pages(m, &n_kept, &n_own);
     assert_int_equal(n_kept, n_own);
     assert_int_equal(n_free + n_own, n);
+    if (slm_keeps_prefixes(m))
+        assert_int_equal(slm_prefix_checkpoints(m) + slm_prefix_checkpoints_free(m),
+                         slm_info(m)->n_checkpoints);
     slm_prefix_forget(m, n);
     slm_pages(m, &n, &n_free);
     assert_int_equal(n_free, n);
     assert_true(n == 0 || slm_prefix_checkpoints(m) == 0);
 }
 
-/* Nothing runs, and pages are free but for those that are kept. */
+/* Nothing runs, and pages and checkpoints are free but for those that are kept. */
 static inline void served_check_idle(struct served *d)
 {
     served_check_idle_model(d->m);
