@@ -169,11 +169,12 @@ static size_t malformed_len(const char *s, size_t len)
     return n;
 }
 
-/* Take the first character off pending[], if it is whole or malformed. */
+/* Take the first character off pending[], if it is whole or malformed. So is U+0000,
+ * which a request may not have: an answer must be fit to be sent back. */
 static bool take_char(struct completion_text *t)
 {
     const size_t len = (size_t)t->n_pending;
-    const int n = len ? utf8_char_len(t->pending, len) : -1;
+    const int n = !len ? -1 : *t->pending ? utf8_char_len(t->pending, len) : 0;
     size_t taken = (size_t)n;
 
     if (n < 0)

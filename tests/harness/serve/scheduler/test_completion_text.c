@@ -243,9 +243,28 @@ static void wrong_stops_are_refused(void **state)
     assert_non_null(strstr(err.msg, "UTF-8"));
 }
 
+/* A request may not have U+0000, so an answer has none. */
+static void zeros_are_replaced(void **state)
+{
+    static const struct example e = {"", {NULL}, "", false};
+    struct completion_text t;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    open_text(&t, &e);
+    assert_int_equal(completion_text_add(&t, "a\0b", 3, &err), ST_OK);
+    assert_int_equal(t.n_out, 5);
+    assert_memory_equal(t.out,
+                        "a\xef\xbf\xbd"
+                        "b",
+                        5);
+    completion_text_close(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(zeros_are_replaced),
         cmocka_unit_test(every_cut),
         cmocka_unit_test(byte_by_byte),
         cmocka_unit_test(random_texts),
