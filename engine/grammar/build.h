@@ -53,6 +53,13 @@ struct build {
 
 void build_free(struct build *b);
 
+/* Limits of a schema. What a value takes in memory is bounded by jsonfile.h. */
+#define SCHEMA_BYTES  ((size_t)256 << 10)
+#define SCHEMA_VALUES ((size_t)32 << 10)
+
+/* The texts of a schema; NULL: any object's. */
+uint32_t build_json(struct automaton *a, json_t *schema);
+
 /* Unicode characters lo .. hi. */
 struct char_range {
     uint32_t lo, hi;
@@ -181,6 +188,7 @@ struct call_start {
     size_t n_trigger;
     bool anywhere;
     bool text;      /* a text may be all there is */
+    uint32_t value; /* instead of calls; NODE_DEAD: nothing */
     uint32_t calls; /* behind the trigger; NODE_DEAD: no call may begin */
 };
 uint32_t build_call_start(struct automaton *a, const struct call_start *s);

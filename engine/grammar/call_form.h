@@ -99,6 +99,7 @@ struct call_match {
 
 struct call_reader {
     const struct call_form *form;
+    bool first; /* calls begin where the answer does */
     call_types_fn
         *types; /* of parameters; NULL: strings where strings look as others */
     const void *arg;

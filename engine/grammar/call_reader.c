@@ -259,7 +259,7 @@ static void text_byte(struct call_reader *r, char ch)
         const size_t n = r->n_held - i;
 
         if (n <= f->n_trigger && !memcmp(r->held + i, f->begin, n) &&
-            r->n_held < sizeof r->held && (f->anywhere || !r->spoke)) {
+            r->n_held < sizeof r->held && ((f->anywhere && !r->first) || !r->spoke)) {
             if (n < f->n_trigger)
                 return;
             r->n_held = 0;

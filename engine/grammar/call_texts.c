@@ -242,14 +242,15 @@ static uint32_t text_start(struct start *x, uint32_t thoughts)
     return at[0];
 }
 
-/* Calls and nothing else, behind a few blanks. */
+/* Calls, or the value, and nothing else, behind a few blanks. */
 static uint32_t calls_start(struct start *x)
 {
     static const struct edge blanks[] = {{'\t', '\r', NODE_POP}, {' ', ' ', NODE_POP}};
     const uint32_t calls =
         build_text(x->a, x->s->trigger, x->s->n_trigger, x->s->calls);
 
-    return build_repeat(x->a, build_bytes(x->a, blanks, 2), 0, MAX_BLANKS, calls);
+    return build_repeat(x->a, build_bytes(x->a, blanks, 2), 0, MAX_BLANKS,
+                        build_either(x->a, calls, x->s->value));
 }
 
 static uint32_t build_start(struct start *x)

@@ -14,9 +14,7 @@
 #include "engine/grammar/build.h"
 #include "engine/grammar/machine.h"
 
-#define SCHEMA_BYTES  ((size_t)256 << 10) /* of one tool */
-#define SCHEMA_VALUES ((size_t)32 << 10)
-#define ALL_BYTES     ((size_t)4 << 20)
+#define ALL_BYTES ((size_t)4 << 20)
 #define ALL_NODES                                                      \
     (1 << 22) /* made and thrown away, so that checking takes a second \
                */
@@ -211,6 +209,24 @@ static uint32_t build_names(struct automaton *a, const struct grammar *g,
     return names;
 }
 
+/* The text of an answer that follows a schema; NODE_DEAD: it is free. */
+static uint32_t build_value(struct automaton *a, const struct grammar_calls *c)
+{
+    const struct json_limit limit = {SCHEMA_BYTES, SCHEMA_VALUES};
+    struct jsonfile file = {.root = NULL};
+    uint32_t value = NODE_DEAD;
+
+    if (!c->schema)
+        return NODE_DEAD;
+    if (c->n_schema &&
+        jsonfile_parse(&file, "the schema", c->schema, c->n_schema, limit, 0, a->err))
+        a->st = a->err->code;
+    else
+        value = build_json(a, file.root);
+    jsonfile_free(&file);
+    return value;
+}
+
 static uint32_t build_answer(struct automaton *a, const struct grammar *g,
                              const struct grammar_calls *c)
 {
@@ -221,7 +237,8 @@ static uint32_t build_answer(struct automaton *a, const struct grammar *g,
                            .trigger = f->begin,
                            .n_trigger = f->n_trigger,
                            .anywhere = f->anywhere,
-                           .text = c->choice != GRAMMAR_REQUIRED};
+                           .text = c->choice != GRAMMAR_REQUIRED && !c->schema,
+                           .value = build_value(a, c)};
 
     s.calls = c->choice == GRAMMAR_NONE
                   ? NODE_DEAD
@@ -278,7 +295,8 @@ static enum status make_text(struct grammar *g, const struct grammar_calls *c,
                                    f->quotes,
                                    f->python,
                                    (unsigned char)f->n_trigger,
-                                   f->mid != NULL};
+                                   f->mid != NULL,
+                                   c->schema != NULL};
     const char *const texts[] = {f->begin,    f->sep,         f->mid,
                                  f->end,      f->open,        f->join,
                                  f->value[0], f->value[1],    f->close[0],
@@ -288,6 +306,7 @@ static enum status make_text(struct grammar *g, const struct grammar_calls *c,
     add_text(&b, (const char *)flags, sizeof flags);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         add_string(&b, texts[i]);
+    add_text(&b, c->schema, c->n_schema);
     for (size_t i = 0; i < g->n_tools; i++) {
         add_string(&b, g->tools[i].name);
         add_text(&b, g->tools[i].schema, g->tools[i].len);
@@ -335,6 +354,7 @@ enum status grammar_from_calls(struct grammar **out, const struct grammar_calls 
     if (!g)
         return no_memory(err);
     g->n_refs = 1;
+    g->calls_first = c->schema != NULL;
     st = automaton_init(&g->a, err);
     if (!st)
         st = copy_form(&g->form, c->form, err);
@@ -357,6 +377,11 @@ enum status grammar_from_calls(struct grammar **out, const struct grammar_calls 
     }
     *out = g;
     return ST_OK;
+}
+
+bool grammar_calls_first(const struct grammar *g)
+{
+    return g->calls_first;
 }
 
 unsigned grammar_parameter_types(const void *grammar, const char *name, const char *key)

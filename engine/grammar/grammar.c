@@ -10,10 +10,6 @@
 #include "engine/base/jsonfile.h"
 #include "engine/grammar/machine.h"
 
-/* Limits of a schema. What a value takes in memory is bounded by jsonfile.h. */
-#define SCHEMA_BYTES  ((size_t)256 << 10)
-#define SCHEMA_VALUES ((size_t)32 << 10)
-
 void build_free(struct build *b)
 {
     for (size_t i = 0; i < b->n_schemas; i++)
@@ -23,27 +19,35 @@ void build_free(struct build *b)
     json_decref(b->made);
 }
 
-/* The automaton of a schema, or of any object. */
-static enum status make(struct grammar **out, json_t *schema, const char *text,
-                        size_t len, struct err *err)
+uint32_t build_json(struct automaton *a, json_t *schema)
 {
-    struct grammar *g = calloc(1, sizeof *g);
-    struct build b = {.root = schema,
+    struct build b = {.a = a,
+                      .root = schema,
                       .string = NO_RULE,
                       .any = NO_RULE,
                       .number = NO_RULE,
                       .integer = NO_RULE,
                       .raw = NO_RULE};
+    const uint32_t start =
+        schema ? build_schema_text(&b, NODE_POP) : build_any_object(&b, 0, NODE_POP);
+
+    build_free(&b);
+    return start;
+}
+
+/* The automaton of a schema, or of any object. */
+static enum status make(struct grammar **out, json_t *schema, const char *text,
+                        size_t len, struct err *err)
+{
+    struct grammar *g = calloc(1, sizeof *g);
     enum status st;
 
     if (!g)
         return err_set(err, ST_NO_MEMORY, "cannot allocate a grammar");
     g->n_refs = 1;
-    b.a = &g->a;
     st = automaton_init(&g->a, err);
     if (!st) {
-        g->start = schema ? build_schema_text(&b, NODE_POP)
-                          : build_any_object(&b, 0, NODE_POP);
+        g->start = build_json(&g->a, schema);
         g->start_blank =
             build_either(&g->a, g->start, build_text(&g->a, " ", 1, g->start));
         st = automaton_finish(&g->a, g->start);
@@ -56,7 +60,6 @@ static enum status make(struct grammar **out, json_t *schema, const char *text,
             memcpy(g->text, text, len);
         g->len = len;
     }
-    build_free(&b);
     g->a.err = NULL; /* the caller's */
     if (st) {
         grammar_unref(g);

@@ -88,6 +88,9 @@ struct grammar_calls {
     bool parallel;                       /* several calls, where the form has them */
     const char *think_begin, *think_end; /* thoughts that may come first; NULL: none */
     bool thinks;                         /* they have begun */
+    const char *schema; /* [n_schema] which a text follows, instead of calls behind a
+                           text; "" any object; NULL: it is free. GRAMMAR_AUTO */
+    size_t n_schema;
 };
 
 #define GRAMMAR_MAX_TOOLS 1024
@@ -104,6 +107,10 @@ enum status grammar_from_calls(struct grammar **g, const struct grammar_calls *c
 
 /* Types of a tool's parameter in such a grammar, for call_reader_open(). */
 unsigned grammar_parameter_types(const void *g, const char *name, const char *key);
+
+/* Whether its calls begin where an answer does, and nowhere else (call_reader.first).
+ */
+bool grammar_calls_first(const struct grammar *g);
 
 /* Another owner; NULL stays NULL. */
 struct grammar *grammar_ref(struct grammar *g);

@@ -41,6 +41,7 @@ struct grammar {
     size_t len;
     struct lazy_tool *tools; /* [n_tools] */
     size_t n_tools, tool_bytes;
+    bool calls_first;      /* no text may come before calls */
     struct call_form form; /* of the tools' parameters; the other texts are NULL */
     int n_refs;            /* atomic */
 };

@@ -49,10 +49,9 @@ struct api_prompt {
 
 /* Tools of a chat. Names are in the request's root, schemas owned. */
 struct api_tools {
-    struct grammar_tool *v; /* [n] */
-    size_t n;
-    enum grammar_choice choice;       /* GRAMMAR_NONE without tools */
-    const struct grammar_tool *named; /* the one to be called, or NULL: any */
+    struct grammar_tool *v;     /* [n] */
+    size_t n, n_allowed;        /* the first n_allowed may be called */
+    enum grammar_choice choice; /* GRAMMAR_NONE without tools */
     bool parallel;
 };
 

@@ -43,45 +43,95 @@ static bool read_tool(struct api_tools *t, const json_t *tool, struct refusal *r
     return true;
 }
 
-static bool find_named(struct api_tools *t, const char *name, struct refusal *refusal)
+/* The tool of that name becomes one of the first, which may be called. */
+static bool allow(struct api_tools *t, const char *name, struct refusal *refusal)
 {
-    for (size_t i = 0; i < t->n; i++)
-        if (!strcmp(t->v[i].name, name)) {
-            t->named = &t->v[i];
-            t->choice = GRAMMAR_REQUIRED;
-            return true;
+    for (size_t i = 0; name && i < t->n; i++) {
+        const struct grammar_tool tool = t->v[i];
+
+        if (strcmp(tool.name, name) != 0)
+            continue;
+        if (i >= t->n_allowed) {
+            t->v[i] = t->v[t->n_allowed];
+            t->v[t->n_allowed++] = tool;
         }
-    return refuse(refusal, 400, NULL, "tool_choice", "there is no tool %.64s", name);
+        return true;
+    }
+    return refuse(refusal, 400, NULL, "tool_choice", "there is no tool %.64s",
+                  name ? name : "without a name");
 }
 
-/* "auto", "none", "required", or {"type": "function", "function": {"name"}}. */
+static bool is_type(const json_t *o, const char *type)
+{
+    const char *text = json_text(api_member(o, "type"));
+
+    return text && !strcmp(text, type);
+}
+
+static const char *function_name(const json_t *tool)
+{
+    return is_type(tool, "function")
+               ? json_text(api_member(api_member(tool, "function"), "name"))
+               : NULL;
+}
+
+/* "auto", "none" or "required". */
+static bool read_mode(struct api_tools *t, const json_t *mode)
+{
+    static const char *const words[] = {"auto", "none", "required"}; /* the enum's */
+    const char *word = json_text(mode);
+
+    for (size_t i = 0; word && i < sizeof words / sizeof *words; i++)
+        if (!strcmp(word, words[i])) {
+            t->choice = (enum grammar_choice)i;
+            return true;
+        }
+    return false;
+}
+
+/* {"mode": "auto" or "required", "tools": [{"type": "function", "function": {"name"}}]}
+ */
+static bool read_allowed(struct api_tools *t, const json_t *allowed,
+                         struct refusal *refusal)
+{
+    const json_t *list = api_member(allowed, "tools");
+
+    if (!read_mode(t, api_member(allowed, "mode")) || t->choice == GRAMMAR_NONE ||
+        !json_array_size(list))
+        return refuse(refusal, 400, NULL, "tool_choice",
+                      "allowed_tools must have a mode, auto or required, and an array "
+                      "of tools");
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (!allow(t, function_name(json_array_get(list, i)), refusal))
+            return false;
+    return true;
+}
+
+/* A mode, {"type": "function", "function": {"name"}}, or {"type": "allowed_tools",
+ * "allowed_tools"}. */
 static bool read_choice(const struct api_request *r, struct api_tools *t,
                         struct refusal *refusal)
 {
     const json_t *choice = api_member(r->root, "tool_choice");
-    const char *word = json_text(choice);
-    const char *type = json_text(api_member(choice, "type"));
-    const char *name = json_text(api_member(api_member(choice, "function"), "name"));
+    const char *name = function_name(choice);
 
-    t->choice = t->n ? GRAMMAR_AUTO : GRAMMAR_NONE;
-    if (!choice || (word && !strcmp(word, "auto")))
-        return true;
-    if (word && !strcmp(word, "none")) {
-        t->choice = GRAMMAR_NONE;
-        return true;
-    }
-    if (!t->n)
-        return refuse(refusal, 400, NULL, "tool_choice",
-                      "tool_choice requires a call, and there are no tools");
-    if (word && !strcmp(word, "required")) {
-        t->choice = GRAMMAR_REQUIRED;
+    if (!choice || read_mode(t, choice)) {
+        if (!t->n && t->choice == GRAMMAR_REQUIRED)
+            return refuse(refusal, 400, NULL, "tool_choice",
+                          "tool_choice requires a call, and there are no tools");
+        t->choice = t->n ? t->choice : GRAMMAR_NONE;
+        t->n_allowed = t->n;
         return true;
     }
-    if (type && !strcmp(type, "function") && name)
-        return find_named(t, name, refusal);
+    if (is_type(choice, "allowed_tools"))
+        return read_allowed(t, api_member(choice, "allowed_tools"), refusal);
+    t->choice = GRAMMAR_REQUIRED;
+    t->parallel = false;
+    if (name)
+        return allow(t, name, refusal);
     return refuse(refusal, 400, NULL, "tool_choice",
-                  "tool_choice must be \"auto\", \"none\", \"required\", or a function "
-                  "with the name of a tool");
+                  "tool_choice must be \"auto\", \"none\", \"required\", a function "
+                  "with the name of a tool, or allowed_tools");
 }
 
 bool api_read_tools(struct api_request *r, struct refusal *refusal)
@@ -104,13 +154,7 @@ bool api_read_tools(struct api_request *r, struct refusal *refusal)
     for (size_t i = 0; i < n; i++)
         if (!read_tool(t, json_array_get(list, i), refusal))
             return false;
-    if (!read_choice(r, t, refusal))
-        return false;
-    if (t->n && t->choice != GRAMMAR_NONE && r->format != API_TEXT)
-        return refuse(refusal, 400, "unsupported", "response_format",
-                      "tools and response_format together are not supported; make the "
-                      "schema that of a tool, or set tool_choice to none");
-    return true;
+    return read_choice(r, t, refusal);
 }
 
 void api_free_tools(struct api_tools *t)

@@ -166,6 +166,25 @@ static bool add_input(json_t *chat, const json_t *body, struct refusal *refusal)
 
 static const struct translate_tool tools = {"function", "(none)", "parameters"};
 
+static json_t *chosen_tool(const json_t *tool)
+{
+    return json_pack("{s:O?,s:{s:O?}}", "type", api_member(tool, "type"), "function",
+                     "name", api_member(tool, "name"));
+}
+
+static json_t *allowed_tools(const json_t *choice)
+{
+    json_t *list = json_array(), *tool;
+    size_t i;
+
+    json_array_foreach(api_member(choice, "tools"), i, tool)
+    {
+        json_array_append_new(list, chosen_tool(tool));
+    }
+    return json_pack("{s:s,s:{s:O?,s:o}}", "type", "allowed_tools", "allowed_tools",
+                     "mode", api_member(choice, "mode"), "tools", list);
+}
+
 static bool add_choice(json_t *chat, const json_t *body, struct refusal *refusal)
 {
     json_t *choice = api_member(body, "tool_choice");
@@ -173,13 +192,14 @@ static bool add_choice(json_t *chat, const json_t *body, struct refusal *refusal
     if (!json_is_object(choice))
         return translate_copy(chat, "tool_choice", body, "tool_choice") ||
                translate_no_memory(refusal);
+    if (is_type(choice, "allowed_tools"))
+        return translate_set(chat, "tool_choice", allowed_tools(choice)) ||
+               translate_no_memory(refusal);
     if (!is_type(choice, "function") || !json_text(api_member(choice, "name")))
         return refuse(refusal, 400, NULL, "tool_choice",
-                      "tool_choice must be auto, none, required, or an object of type "
-                      "function with a name");
-    return translate_set(chat, "tool_choice",
-                         json_pack("{s:s,s:{s:O}}", "type", "function", "function",
-                                   "name", api_member(choice, "name"))) ||
+                      "tool_choice must be auto, none, required, an object of type "
+                      "function with a name, or one of type allowed_tools");
+    return translate_set(chat, "tool_choice", chosen_tool(choice)) ||
            translate_no_memory(refusal);
 }
 

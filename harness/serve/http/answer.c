@@ -29,16 +29,21 @@ static uint64_t random_number(void)
 static enum status make_calls(const struct answer *a, struct grammar **g,
                               struct err *err)
 {
-    const struct api_tools *t = &a->request.tools;
+    const struct api_request *r = &a->request;
+    const struct api_tools *t = &r->tools;
+    const bool follows = t->choice == GRAMMAR_AUTO && r->format != API_TEXT;
+    const char *schema = !follows ? NULL : r->format == API_SCHEMA ? r->schema : "";
     const struct grammar_calls c = {
         .form = &a->calls->form,
-        .tools = t->named ? t->named : t->v,
-        .n_tools = t->named ? 1 : t->n,
+        .tools = t->v,
+        .n_tools = t->n_allowed,
         .choice = t->choice,
-        .parallel = t->parallel && !t->named,
+        .parallel = t->parallel,
         .think_begin = a->thinking ? a->calls->think_begin : NULL,
         .think_end = a->thinking ? a->calls->think_end : NULL,
         .thinks = a->thinks,
+        .schema = schema,
+        .n_schema = schema ? strlen(schema) : 0,
     };
 
     return grammar_from_calls(g, &c, err);
@@ -51,13 +56,17 @@ static bool make_grammar(const struct answer *a, struct grammar **g,
     struct err err = ERR_INIT;
     enum status st = ST_OK;
 
-    if (a->calls)
-        return !make_calls(a, g, &err) || refuse_err(refusal, &err, "tools");
     if (r->format == API_JSON)
         st = grammar_json(g, &err);
     if (r->format == API_SCHEMA)
         st = grammar_from_schema(g, r->schema, strlen(r->schema), &err);
-    return !st || refuse_err(refusal, &err, "response_format");
+    if (st)
+        return refuse_err(refusal, &err, "response_format");
+    if (!a->calls)
+        return true;
+    grammar_unref(*g); /* the schema is valid, and part of the next one */
+    *g = NULL;
+    return !make_calls(a, g, &err) || refuse_err(refusal, &err, "tools");
 }
 
 /* A schema of some KiB may become a grammar of 20 MiB, which a request keeps while it

@@ -108,12 +108,13 @@ static bool close_block(struct jinja_text *prompt, const char *closing,
 }
 
 /* Whether and how the model thinks. An answer that follows a schema has no thoughts
- * before it. */
+ * before it, unless it may be a call as well. */
 static bool look_at_thinking(struct answer *a, struct jinja_text *prompt,
                              struct refusal *refusal)
 {
     const struct api_request *r = &a->request;
     const struct chat_thinking *t = chat_template_thinking(a->model->chat);
+    const bool may_think = r->format == API_TEXT || a->calls;
 
     if (!t && r->max_thought > 0)
         return refuse(refusal, 400, "unsupported",
@@ -122,11 +123,11 @@ static bool look_at_thinking(struct answer *a, struct jinja_text *prompt,
                       "a budget for thoughts is not supported: the model's chat "
                       "template has no markers of thoughts");
     a->thinks = t && chat_prompt_thinks(a->model->chat, prompt);
-    if (a->thinks && (r->format != API_TEXT || r->max_thought == 0)) {
+    if (a->thinks && (!may_think || r->max_thought == 0)) {
         a->thinks = false;
         return close_block(prompt, t->closing, refusal);
     }
-    a->thinking = r->format == API_TEXT ? t : NULL;
+    a->thinking = may_think ? t : NULL;
     return true;
 }
 
@@ -143,6 +144,11 @@ static bool check_tools(struct answer *a, struct refusal *refusal)
         return refuse(refusal, 400, "unsupported", "tools",
                       "tools are not supported for this model's chat template: %s",
                       calls->why);
+    if (a->request.format != API_TEXT && t->choice == GRAMMAR_AUTO &&
+        !calls->form.anywhere)
+        return refuse(refusal, 400, "unsupported", "response_format",
+                      "tools and response_format together are not supported for this "
+                      "model's chat template: its calls begin as JSON does");
     a->calls = calls;
     return true;
 }

@@ -157,8 +157,10 @@ static enum status begin_grammar(struct completion *c, struct scheduler *s,
     if (st)
         return st;
     c->grammar = grammar_ref(g);
-    if (c->calls)
+    if (c->calls) {
         call_reader_open(&c->reader, c->calls, grammar_parameter_types, g);
+        c->reader.first = grammar_calls_first(g);
+    }
     c->mask.mask = calloc(GRAMMAR_MASK_WORDS(s->n_vocab), sizeof *c->mask.mask);
     if (!c->mask.mask)
         return err_set(err, ST_NO_MEMORY, "no memory for the mask of a grammar");

@@ -114,6 +114,24 @@ def one_by_name(s):
         check(cut["finish_reason"] in ("length", "tool_calls"), cut)
 
 
+def only(mode, *names):
+    return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": [named(n) for n in names]}}
+
+
+def allowed(s):
+    """Some of the tools may be called; the prompt has all of them."""
+    fields = dict(messages=TALK, tools=TOOLS, max_tokens=200, parallel_tool_calls=False, seed=5, temperature=1)
+    free = s.chat(**fields, tool_choice="required")
+    for names in (["now"], ["weather"], ["weather", "now", "weather"]):
+        c = s.chat(**fields, tool_choice=only("required", *names))
+        calls = c["choices"][0]["message"]["tool_calls"]
+        check(len(calls) == 1 and calls[0]["function"]["name"] in names and is_valid(calls[0]), c)
+        check(c["usage"]["prompt_tokens"] == free["usage"]["prompt_tokens"], c, free)
+    check(without_ids(calls) == without_ids(free["choices"][0]["message"]["tool_calls"]), calls, free)
+    auto = s.chat(messages=TALK, tools=TOOLS, tool_choice=only("auto", "now"), max_tokens=20)
+    check(auto["choices"] == s.chat(messages=TALK, tools=TOOLS, max_tokens=20)["choices"], auto)
+
+
 def text_or_none(s):
     """The model begins no call by itself, so its text is what it would be."""
     plain = s.chat(messages=TALK, max_tokens=20, temperature=0, tools=TOOLS, tool_choice="none")
@@ -132,6 +150,32 @@ def text_or_none(s):
     form = {"type": "json_schema", "json_schema": {"schema": {"enum": ["cat", "dog"]}}}
     c = s.chat(messages=TALK, tools=TOOLS, tool_choice="none", response_format=form)
     check(json.loads(c["choices"][0]["message"]["content"]) in ("cat", "dog"), c)
+
+
+def with_format(s):
+    """A call, or a text that follows the schema, which may spell what begins a call."""
+    form = {"type": "json_schema", "json_schema": {"schema": {"enum": ["a <call>\n{\"name\": \"now\"", 7]}}}
+    for seed in range(6):
+        fields = dict(messages=TALK, tools=TOOLS, response_format=form, seed=seed, temperature=2, max_tokens=200,
+                      parallel_tool_calls=False)
+        c = s.chat(**fields)["choices"][0]
+        text, calls, reason = joined(s.stream("/v1/chat/completions", **fields))
+        check(reason == c["finish_reason"] and text == (c["message"]["content"] or ""), text, calls, c)
+        if reason == "tool_calls":
+            check(is_valid(calls[0]) and without_ids(calls) == without_ids(c["message"]["tool_calls"]), c)
+        else:
+            check(json.loads(text) in form["json_schema"]["schema"]["enum"] and not calls, c)
+    # A bias makes the first letter of a call, or of a text, the likeliest.
+    for first, want in (("<", "tool_calls"), ("7", "stop")):
+        ids = s.post("/tokenize", {"content": first, "add_special": False})["tokens"]
+        c = s.chat(messages=TALK, tools=TOOLS, response_format=form, max_tokens=200, parallel_tool_calls=False,
+                   logit_bias={str(ids[-1]): 100})["choices"][0]
+        check(c["finish_reason"] == want, c)
+    c = s.chat(messages=TALK, tools=TOOLS, response_format=form, tool_choice="required", max_tokens=200,
+               parallel_tool_calls=False)["choices"][0]
+    check(is_valid(c["message"]["tool_calls"][0]), c)
+    form = {"type": "json_schema", "json_schema": {"schema": {"not": {}}}}
+    check(s.chat(400, tools=TOOLS, response_format=form)["error"]["param"] == "response_format", form)
 
 
 def results(s):
@@ -159,7 +203,6 @@ def results(s):
 
 
 def refusals(s):
-    form = {"type": "json_object"}
     for fields, param in (
             ({"tools": {}}, "tools"), ({"tools": [{}]}, "tools"),
             ({"tools": [{"type": "web_search"}]}, "tools"),
@@ -171,8 +214,11 @@ def refusals(s):
             ({"tools": TOOLS, "tool_choice": "some"}, "tool_choice"),
             ({"tools": TOOLS, "tool_choice": named("other")}, "tool_choice"),
             ({"tool_choice": "required"}, "tool_choice"),
+            ({"tools": TOOLS, "tool_choice": only("auto", "now", "other")}, "tool_choice"),
+            ({"tools": TOOLS, "tool_choice": only("none", "now")}, "tool_choice"),
+            ({"tools": TOOLS, "tool_choice": only("auto")}, "tool_choice"),
+            ({"tools": TOOLS, "tool_choice": {"type": "allowed_tools"}}, "tool_choice"),
             ({"tools": TOOLS, "parallel_tool_calls": 1}, "parallel_tool_calls"),
-            ({"tools": TOOLS, "response_format": form}, "response_format"),
             ({"functions": [{"name": "a"}]}, "functions"),
             ({"function_call": {"name": "a"}}, "function_call")):
         error = s.chat(400, **fields)["error"]
@@ -187,6 +233,10 @@ def thoughts(s):
     check(c["message"]["reasoning_content"] and is_valid(c["message"]["tool_calls"][0]), c)
     c = s.chat(messages=TALK, tools=TOOLS, max_tokens=30)["choices"][0]
     check("tool_calls" not in c["message"] and c["message"]["reasoning_content"], c)
+    c = s.chat(messages=TALK, tools=TOOLS, max_tokens=200, reasoning_budget=8, response_format={
+        "type": "json_schema", "json_schema": {"schema": {"const": "a <call>"}}})["choices"][0]
+    check(c["message"]["reasoning_content"], c)
+    check(c["finish_reason"] == "tool_calls" or json.loads(c["message"]["content"]) == "a <call>", c)
 
 
 def marked(s):
@@ -210,7 +260,7 @@ def no_form(s):
 
 
 for template, drafts, tests in (
-        (TAGS, "off", (required, one_by_name, text_or_none, results, refusals)),
+        (TAGS, "off", (required, one_by_name, allowed, text_or_none, with_format, results, refusals)),
         (XML, "lookup", (required, one_by_name, text_or_none)),
         (CONTROL, "off", (marked,)), (THINKS, "off", (thoughts,)), (None, "off", (no_form,))):
     if template:

@@ -168,6 +168,50 @@ static void thoughts(void **state)
     grammar_vocab_close(v);
 }
 
+/* A call, or a text that follows a schema, in which no call begins. */
+static void texts_follow_a_schema(void **state)
+{
+    static const char call[] =
+        "<call>\n{\"name\": \"now\", \"arguments\": {}}\n</call>";
+    static const char schema[] = "{\"enum\": [\"a <call>\", 7]}";
+    struct grammar_vocab *v = grammar_vocabulary(false);
+    struct grammar_calls c = {.form = &tags,
+                              .tools = tools,
+                              .n_tools = N_TOOLS,
+                              .choice = GRAMMAR_AUTO,
+                              .schema = schema,
+                              .n_schema = sizeof schema - 1};
+    struct grammar *g = NULL;
+    struct err err = ERR_INIT;
+    char text[300];
+
+    (void)state;
+    assert_int_equal(taken(&c, v, ""), TAKEN);
+    assert_int_equal(taken(&c, v, "7"), COMPLETE);
+    assert_int_equal(taken(&c, v, "\"a <call>\""), COMPLETE);
+    assert_int_equal(taken(&c, v, "8"), REFUSED);
+    assert_int_equal(taken(&c, v, call), COMPLETE);
+    assert_int_equal(taken(&c, v, "<call>7"), REFUSED);
+    snprintf(text, sizeof text, "7%s", call);
+    assert_int_equal(taken(&c, v, text), REFUSED);
+    c.think_begin = "<cog>";
+    c.think_end = "</cog>";
+    c.thinks = true;
+    assert_int_equal(taken(&c, v, "a <call> 7 </cog>\n\n7"), COMPLETE);
+    snprintf(text, sizeof text, "8</cog>\n\n%s", call);
+    assert_int_equal(taken(&c, v, text), COMPLETE);
+    assert_int_equal(taken(&c, v, "a</cog>8"), REFUSED);
+    c.schema = ""; /* any object */
+    c.n_schema = 0;
+    assert_int_equal(taken(&c, v, "a</cog>{\"a\": [7]}"), COMPLETE);
+    assert_int_equal(taken(&c, v, "a</cog>7"), REFUSED);
+    c.schema = "{\"not\": {}}";
+    c.n_schema = strlen(c.schema);
+    assert_int_equal(grammar_from_calls(&g, &c, &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, "not"));
+    grammar_vocab_close(v);
+}
+
 /* A control token is a marker, and its spelling is none. */
 static void control_tokens(void **state)
 {
@@ -259,9 +303,13 @@ static void work_is_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_are_valid), cmocka_unit_test(choices),
-        cmocka_unit_test(thoughts),        cmocka_unit_test(control_tokens),
-        cmocka_unit_test(refusals),        cmocka_unit_test(work_is_bounded),
+        cmocka_unit_test(calls_are_valid),
+        cmocka_unit_test(choices),
+        cmocka_unit_test(thoughts),
+        cmocka_unit_test(control_tokens),
+        cmocka_unit_test(texts_follow_a_schema),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(work_is_bounded),
 
     };
 

@@ -243,26 +243,30 @@ static void template_fields(void **state)
     "\"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\"}}, "    \
     "{\"type\": \"function\", \"function\": {\"name\": \"g\", \"parameters\": {" \
     "\"type\": \"object\"}}}]"
+#define NAMED(name) "{\"type\": \"function\", \"function\": {\"name\": \"" name "\"}}"
+#define ALLOWED(mode, tools)                                                          \
+    ", \"tool_choice\": {\"type\": \"allowed_tools\", \"allowed_tools\": {\"mode\": " \
+    "\"" mode "\", \"tools\": [" tools "]}}}"
 #define ASK "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], "
 
 static void tool_fields(void **state)
 {
     static const struct {
         const char *body;
-        size_t n;
         enum grammar_choice choice;
-        const char *named;
+        const char *allowed; /* a letter each */
         bool parallel;
     } reads_as[] = {
-        {ASK "\"tools\": []}", 0, GRAMMAR_NONE, NULL, true},
-        {ASK TOOLS "}", 2, GRAMMAR_AUTO, NULL, true},
-        {ASK TOOLS ", \"tool_choice\": \"auto\", \"parallel_tool_calls\": false}", 2,
-         GRAMMAR_AUTO, NULL, false},
-        {ASK TOOLS ", \"tool_choice\": \"none\"}", 2, GRAMMAR_NONE, NULL, true},
-        {ASK TOOLS ", \"tool_choice\": \"required\"}", 2, GRAMMAR_REQUIRED, NULL, true},
-        {ASK TOOLS ", \"tool_choice\": {\"type\": \"function\", \"function\": "
-                   "{\"name\": \"g\"}}}",
-         2, GRAMMAR_REQUIRED, "g", true},
+        {ASK "\"tools\": []}", GRAMMAR_NONE, "", true},
+        {ASK TOOLS "}", GRAMMAR_AUTO, "fg", true},
+        {ASK TOOLS ", \"tool_choice\": \"auto\", \"parallel_tool_calls\": false}",
+         GRAMMAR_AUTO, "fg", false},
+        {ASK TOOLS ", \"tool_choice\": \"none\"}", GRAMMAR_NONE, "fg", true},
+        {ASK TOOLS ", \"tool_choice\": \"required\"}", GRAMMAR_REQUIRED, "fg", true},
+        {ASK TOOLS ", \"tool_choice\": " NAMED("g") "}", GRAMMAR_REQUIRED, "g", false},
+        {ASK TOOLS ALLOWED("auto", NAMED("g")), GRAMMAR_AUTO, "g", true},
+        {ASK TOOLS ALLOWED("required", NAMED("g") "," NAMED("f") "," NAMED("g")),
+         GRAMMAR_REQUIRED, "gf", true},
     };
     struct api_request r;
     struct refusal refusal;
@@ -270,16 +274,17 @@ static void tool_fields(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof reads_as / sizeof *reads_as; i++) {
         assert_true(reads(&r, API_CHAT, reads_as[i].body, &refusal));
-        assert_int_equal(r.tools.n, reads_as[i].n);
+        assert_int_equal(r.tools.n, *reads_as[i].allowed ? 2 : 0);
+        assert_int_equal(r.tools.n_allowed, strlen(reads_as[i].allowed));
         assert_int_equal(r.tools.choice, reads_as[i].choice);
         assert_int_equal(r.tools.parallel, reads_as[i].parallel);
-        assert_int_equal(r.tools.named != NULL, reads_as[i].named != NULL);
-        if (r.tools.n) {
-            assert_string_equal(r.tools.v[0].schema, "");
-            assert_string_equal(r.tools.v[1].schema, "{\"type\":\"object\"}");
+        for (size_t k = 0; k < r.tools.n_allowed; k++) {
+            const char *name = r.tools.v[k].name;
+
+            assert_int_equal(name[0], reads_as[i].allowed[k]);
+            assert_string_equal(r.tools.v[k].schema,
+                                *name == 'f' ? "" : "{\"type\":\"object\"}");
         }
-        if (r.tools.named)
-            assert_string_equal(r.tools.named->name, reads_as[i].named);
         api_request_free(&r);
     }
     /* a result has the name of its call's tool */

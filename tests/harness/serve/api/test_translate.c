@@ -185,6 +185,12 @@ static void tools_of_responses(void **state)
         "'parameters': {'type': 'object'}}}]");
     becomes(true, "{'input': 'a', 'tool_choice': {'type': 'function', 'name': 'f'}}",
             "tool_choice", "{'type': 'function', 'function': {'name': 'f'}}");
+    becomes(true,
+            "{'input': 'a', 'tool_choice': {'type': 'allowed_tools', 'mode': 'auto', "
+            "'tools': [{'type': 'function', 'name': 'f'}]}}",
+            "tool_choice",
+            "{'type': 'allowed_tools', 'allowed_tools': {'mode': 'auto', 'tools': "
+            "[{'type': 'function', 'function': {'name': 'f'}}]}}");
     refused(true, "{'input': [{'type': 'function_call_output'}]}", "call_id");
     refused(true, "{'input': [{'type': 'item_reference', 'id': 'a'}]}",
             "item_reference");
