@@ -65,10 +65,29 @@ bool answer_add(struct answer *a, const json_t *delta)
     return ok;
 }
 
+/* Without thoughts. */
+static struct answer_text visible(const struct answer_text *whole)
+{
+    const size_t n_begin = strlen(ANSWER_THINK_BEGIN), n_end = strlen(ANSWER_THINK_END);
+    struct answer_text t = *whole;
+    char *end = t.n ? memmem(t.v, t.n, ANSWER_THINK_END, n_end) : NULL;
+
+    if (end) {
+        t.n -= (size_t)(end - t.v) + n_end;
+        t.v = end + n_end;
+    }
+    for (; t.n && strchr(" \t\r\n", *t.v); t.n--)
+        t.v++;
+    if (!end && t.n >= n_begin && !memcmp(t.v, ANSWER_THINK_BEGIN, n_begin))
+        return (struct answer_text){.n = 0}; /* thoughts, cut off */
+    return end ? t : *whole;
+}
+
 json_t *answer_message(const struct answer *a)
 {
+    const struct answer_text text = visible(&a->text);
     json_t *message = json_pack("{s:s, s:s%}", "role", "assistant", "content",
-                                a->text.v ? a->text.v : "", a->text.n);
+                                text.v ? text.v : "", text.n);
     json_t *calls = a->n_calls ? json_array() : NULL;
     bool ok = message && (calls || !a->n_calls);
 

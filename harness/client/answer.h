@@ -18,6 +18,10 @@
 
 #define ANSWER_MAX_CALLS 16
 
+/* Thoughts that a server leaves in the content. */
+#define ANSWER_THINK_BEGIN "<think>"
+#define ANSWER_THINK_END   "</think>"
+
 struct answer_text {
     char *v; /* [n], malloc'ed */
     size_t n, cap;

@@ -107,6 +107,45 @@ static enum piece piece_of(const json_t *choice)
     return is_text(content) || is_text(text) ? BLANK : NO_PIECE;
 }
 
+/* All pieces so far were thoughts. */
+static void take_back(struct load_record *r)
+{
+    r->visible_ns = 0;
+    r->n_thoughts = r->n_pieces;
+}
+
+/* What a piece of content is where a server leaves thoughts in it: all up to
+ * ANSWER_THINK_END is a thought, and so is what begins with ANSWER_THINK_BEGIN, though
+ * its end never comes. */
+static enum piece within_content(struct load_reply *p, const json_t *content,
+                                 enum piece is)
+{
+    const char *text = json_string_value(content), *rest = NULL;
+    const size_t n = json_string_length(content);
+
+    for (size_t i = 0; i < n && !rest; i++) {
+        if (!p->n_content && strchr(" \t\r\n", text[i]))
+            continue;
+        memmove(p->tail, p->tail + 1, sizeof p->tail - 1);
+        p->tail[sizeof p->tail - 1] = text[i];
+        p->n_content++;
+        if (p->n_content == strlen(ANSWER_THINK_BEGIN) &&
+            !memcmp(p->tail + 1, ANSWER_THINK_BEGIN, p->n_content)) {
+            p->thinks = true;
+            take_back(p->r);
+        } else if (!memcmp(p->tail, ANSWER_THINK_END, sizeof p->tail)) {
+            p->thinks = false;
+            p->answers = true;
+            take_back(p->r);
+            rest = text + i + 1;
+        }
+    }
+    return p->thinks                                   ? THOUGHT
+           : !rest                                     ? is
+           : rest + strspn(rest, " \t\r\n") < text + n ? VISIBLE
+                                                       : THOUGHT;
+}
+
 static bool grow_gaps(struct load_record *r)
 {
     const size_t cap = r->gap_cap ? 2 * r->gap_cap : 64;
@@ -181,7 +220,7 @@ static bool take_event(void *arg, const char *data, size_t len)
 {
     struct load_reply *p = arg;
     struct load_record *r = p->r;
-    const json_t *choices, *choice, *error;
+    const json_t *choices, *choice, *content, *error;
     enum piece piece;
     json_t *event;
 
@@ -212,6 +251,9 @@ static bool take_event(void *arg, const char *data, size_t len)
     choices = json_object_get(event, "choices");
     choice = json_array_get(choices, 0);
     piece = piece_of(choice);
+    content = json_object_get(json_object_get(choice, "delta"), "content");
+    if (is_text(content) && !p->answers && (piece == VISIBLE || piece == BLANK))
+        piece = within_content(p, content, piece);
     if (piece != NO_PIECE)
         take_piece(p, piece);
     if (p->answer && !answer_add(p->answer, json_object_get(choice, "delta")))

@@ -5,6 +5,8 @@
  * Model of the world: times are clock_ns() of this machine, taken when bytes of the
  * reply are handed to us. A piece is an event with text that is not empty, also of
  * thoughts or of a call of a tool; it is visible where it is no thought and not blank.
+ * Some servers leave thoughts in the content, between <think> and </think>, or up to
+ * </think> where the template has opened the block; they are thoughts all the same.
  * A server usually sends a token in each, but need not: its `usage` reports how many
  * tokens there were, and the number of pieces is kept next to it. Nothing that a server
  * sends is trusted: sizes, numbers and the form of each event are checked, and what is
@@ -100,9 +102,12 @@ struct load_reply {
     uint64_t n_bytes, n_header_bytes;
     struct answer *answer; /* that keeps its text and calls; NULL: nothing does */
     int64_t n_counted;     /* of r, at the last piece */
-    bool is_events;        /* by its Content-Type */
-    bool is_vector;        /* the reply is to be an embedding, one JSON object */
-    char *whole;           /* [n_whole] of it; malloc'ed */
+    bool thinks, answers;  /* behind the first marker of its content, and the second */
+    uint64_t n_content;    /* bytes of its content, without blanks at its beginning */
+    char tail[sizeof ANSWER_THINK_END - 1]; /* the last of them */
+    bool is_events;                         /* by its Content-Type */
+    bool is_vector; /* the reply is to be an embedding, one JSON object */
+    char *whole;    /* [n_whole] of it; malloc'ed */
     size_t n_whole, whole_cap;
     bool is_done;   /* "[DONE]" came */
     bool is_over;   /* an answer with the reason of its end */

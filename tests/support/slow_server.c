@@ -19,6 +19,7 @@
  *   port=N         instead of a free one
  *   extra=N        tokens that usage counts too many
  *   think=N        tokens at the beginning of each answer that are thoughts
+ *   inline=1       which are content, between markers, and not in usage
  *   quiet=N        so many tokens at the beginning of each answer have no text
  *   fault=NAME     hang, stop, close, json, event, long, redirect, busy, error, html,
  *                  endless, empty, ping (no text any more, only what keeps the
@@ -72,7 +73,7 @@ struct connection {
 
 static struct connection connections[MAX_CONNECTIONS];
 static double ttft_ms = 5, gap_ms = 2, slow_ms, stall_at, stall_long;
-static int slow_every, n_slots = 512, n_cached, n_extra, n_quiet, n_think,
+static int slow_every, n_slots = 512, n_cached, n_extra, n_quiet, n_think, is_inline,
                        fault_every = 1, n_busy, remembers, counts, port;
 static unsigned long n_requests;
 static const char *fault = "", *name, *api_key;
@@ -332,7 +333,9 @@ static void end_answer(struct connection *c)
              ",\"completion_tokens_details\":{\"reasoning_tokens\":%d}}}\n\n"
              "data: [DONE]\n\n",
              c->n_prompt, c->n_sent + n_extra, c->n_cached,
-             n_think < c->n_sent ? n_think : c->n_sent);
+             is_inline             ? 0
+             : n_think < c->n_sent ? n_think
+                                   : c->n_sent);
     put_chunk(c, text);
     sums.prompt += c->n_prompt;
     sums.cached += c->n_cached;
@@ -395,6 +398,14 @@ static bool fails_here(struct connection *c)
     return true;
 }
 
+/* A thought as content. */
+static const char *thought_within(const struct connection *c)
+{
+    return c->n_sent == 0             ? "\"content\":\"<think>\""
+           : c->n_sent == n_think - 1 ? "\"content\":\"</think>\""
+                                      : "\"content\":\" hm\"";
+}
+
 /* A token without text, a thought, a part of a required call, or text. */
 static void put_delta(struct connection *c)
 {
@@ -402,9 +413,10 @@ static void put_delta(struct connection *c)
 
     snprintf(
         text, sizeof text, "data: {\"choices\":[{\"delta\":{%s}}]}\n\n",
-        c->n_sent < n_quiet   ? "\"content\":\"\""
-        : c->n_sent < n_think ? "\"reasoning_content\":\" hm\""
-        : !c->calls           ? "\"content\":\" word\""
+        c->n_sent < n_quiet                ? "\"content\":\"\""
+        : c->n_sent < n_think && is_inline ? thought_within(c)
+        : c->n_sent < n_think              ? "\"reasoning_content\":\" hm\""
+        : !c->calls                        ? "\"content\":\" word\""
         : c->n_sent == n_think
             ? "\"tool_calls\":[{\"index\":0,\"id\":\"call_1\",\"type\":\"function\","
               "\"function\":{\"name\":\"look_up\",\"arguments\":\"\"}}]"
@@ -538,6 +550,7 @@ static void set(const char *text)
         {"key=", TEXT, &api_key, NULL},
         {"extra=", COUNT, &n_extra, NULL},
         {"think=", COUNT, &n_think, NULL},
+        {"inline=", COUNT, &is_inline, NULL},
         {"quiet=", COUNT, &n_quiet, NULL},
         {"fault=", TEXT, &fault, NULL},
         {"port=", COUNT, &port, NULL},

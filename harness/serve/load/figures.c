@@ -371,7 +371,7 @@ static void count(struct load_figures *f, const struct work *w, const struct slo
         f->n_too_many += r->has_too_many;
         f->n_calls += r->has_calls;
         f->n_invisible += !r->visible_ns;
-        n_thoughts += (size_t)(r->n_reasoning >= 0 ? r->n_reasoning : r->n_thoughts);
+        n_thoughts += (size_t)(r->n_reasoning > 0 ? r->n_reasoning : r->n_thoughts);
     }
     f->output_mean = n_ok ? (double)n_tokens / (double)n_ok : NAN;
     f->reasoning_mean = n_ok ? (double)n_thoughts / (double)n_ok : NAN;

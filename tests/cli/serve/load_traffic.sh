@@ -32,6 +32,13 @@ assert r['n_invisible'] == r['n_requests'] and r['n_failed'] == r['n_ttft_met'] 
 assert r['slo_verdict'] == 'misses' and 'no visible token' in r['detail']
 assert r['ttft_visible_p50_s'] is None and r['ttft_p50_s'] > 0"
 
+# Thoughts in the content of a server that does not separate them.
+serve ttft=5 gap=5 think=6 inline=1
+load --users 2 --requests 70 --output 10 --slo 0.03s/500ms --json || fail "$(cat err)"
+row "
+assert r['reasoning_tokens'] == 6 and r['n_invisible'] == 0 and r['n_ttft_met'] == 0
+assert r['ttft_visible_p50_s'] - r['ttft_p50_s'] > 0.025"
+
 # ---- conversations: histories grow by the server's answers, users think
 serve ttft=2 gap=0.3 remember=1
 load --users 4 --requests 80 --prompt 60 --output 8 --sessions turns=4,think=0.01-0.03,next=12 --json -o talk ||

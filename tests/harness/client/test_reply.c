@@ -117,7 +117,8 @@ static void thoughts_are_text(void **state)
  */
 static void thoughts_are_not_visible(void **state)
 {
-#define DELTA(text) "data: {\"choices\":[{\"delta\":{" text "}}]}\n\n"
+#define DELTA(text)   "data: {\"choices\":[{\"delta\":{" text "}}]}\n\n"
+#define CONTENT(text) DELTA("\"content\":\"" text "\"")
     static const struct {
         const char *body;
         int n_thoughts, visible_at; /* piece, from 0; -1: none */
@@ -130,6 +131,14 @@ static void thoughts_are_not_visible(void **state)
              DELTA("\"tool_calls\":[{\"index\":0,\"function\":{\"name\":\"f\"}}]") DONE,
          1, 1},
         {PIECE DONE, 0, 0},
+        /* thoughts in the content, their markers cut by events */
+        {CONTENT("\\n<thi") CONTENT("nk>\\nso") CONTENT(" a</th") CONTENT("ink>\\n")
+             PIECE CONTENT("</think>") DONE,
+         4, 4},
+        {CONTENT("<think>a") CONTENT("b") DONE, 2, -1},
+        {CONTENT("a b") CONTENT(" c") CONTENT("d</think> e") CONTENT("f") DONE, 2, 2},
+        {CONTENT("<") CONTENT("thin>") CONTENT("<think>") DONE, 0, 0},
+        {CONTENT("a <think> b </thin k>") DONE, 0, 0},
     };
 
     (void)state;
@@ -161,6 +170,30 @@ static void usage_has_a_limit(void **state)
 }
 
 /* What the next turn sends back: text and calls in pieces, no thoughts. */
+static void thoughts_are_not_sent_back(void **state)
+{
+    static const char *const cases[][2] = {{"<think>a</think>\n\nb", "b"},
+                                           {"a</think> b</think>", "b</think>"},
+                                           {" <think>a", ""},
+                                           {" a <think>b", " a <think>b"},
+                                           {"a</think>", ""},
+                                           {"", ""}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct answer answer = {.n_calls = 0};
+        json_t *delta = json_pack("{s:s}", "content", cases[i][0]), *message;
+
+        assert_true(answer_add(&answer, delta));
+        message = answer_message(&answer);
+        assert_string_equal(json_string_value(json_object_get(message, "content")),
+                            cases[i][1]);
+        json_decref(message);
+        json_decref(delta);
+        answer_free(&answer);
+    }
+}
+
 static void an_answer_is_a_message(void **state)
 {
     static const char body[] = DELTA("\"reasoning_content\":\"hm\"")
@@ -559,6 +592,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(thoughts_are_not_visible, begin, end),
         cmocka_unit_test_setup_teardown(usage_has_a_limit, begin, end),
         cmocka_unit_test_setup_teardown(vectors_are_whole, begin, end),
+        cmocka_unit_test(thoughts_are_not_sent_back),
         cmocka_unit_test_setup_teardown(an_answer_is_a_message, begin, end),
         cmocka_unit_test_setup_teardown(answers_have_a_size, begin, end),
         cmocka_unit_test_setup_teardown(no_error_is_none, begin, end),
