@@ -52,25 +52,32 @@ enum status load_client_run(struct load_result *r, const struct load_target *tar
 
 /* ---- what is due ----------------------------------------------------------------- */
 
-static bool all_started(const struct client *c)
+/* When the next one comes; UINT64_MAX: never. */
+static uint64_t next_to_come(const struct client *c)
 {
-    return !c->work->n_users && c->n_started == c->work->n_at;
+    return c->work->n_users || c->n_came == c->work->n_at
+               ? UINT64_MAX
+               : c->r->begin_ns + (uint64_t)(c->work->at_s[c->n_came] * 1e9);
 }
 
 static enum status start_due(struct client *c, uint64_t now, struct err *err)
 {
     enum status st = ST_OK;
+    uint64_t at;
 
-    for (size_t i = 0; i < c->n_slots && c->work->n_users && st == ST_OK; i++)
-        if (!c->slots[i]->is_running && c->slots[i]->resume_ns <= now)
-            st = client_start(c, c->slots[i], 0, err);
-    while (st == ST_OK && !c->work->n_users && !all_started(c)) {
-        const uint64_t at =
-            c->r->begin_ns + (uint64_t)(c->work->at_s[c->n_started] * 1e9);
-        struct slot *s = at <= now ? client_idle_slot(c, err) : NULL;
+    for (size_t i = 0; i < c->n_slots && st == ST_OK; i++) {
+        struct slot *s = c->slots[i];
+
+        if (s->has_user && !s->is_running && s->resume_ns <= now)
+            st = client_start(c, s, c->work->n_users ? 0 : s->resume_ns, err);
+    }
+    while (st == ST_OK && (at = next_to_come(c)) <= now) {
+        struct slot *s = client_idle_slot(c, err);
 
         if (!s)
             return err->code;
+        s->has_user = c->work->answered != NULL;
+        c->n_came++;
         st = client_start(c, s, at, err);
     }
     return st;
@@ -79,15 +86,16 @@ static enum status start_due(struct client *c, uint64_t now, struct err *err)
 static uint64_t next_due(const struct client *c)
 {
     uint64_t due = UINT64_MAX;
+    bool has_room = c->n_slots < LOAD_MAX_USERS;
 
-    if (!c->work->n_users)
-        return all_started(c) || c->n_running == LOAD_MAX_USERS
-                   ? due
-                   : c->r->begin_ns + (uint64_t)(c->work->at_s[c->n_started] * 1e9);
-    for (size_t i = 0; i < c->n_slots; i++)
-        if (!c->slots[i]->is_running && c->slots[i]->resume_ns < due)
-            due = c->slots[i]->resume_ns;
-    return due;
+    for (size_t i = 0; i < c->n_slots; i++) {
+        const struct slot *s = c->slots[i];
+
+        if (s->has_user && !s->is_running && s->resume_ns < due)
+            due = s->resume_ns;
+        has_room |= !s->has_user && !s->is_running;
+    }
+    return has_room && next_to_come(c) < due ? next_to_come(c) : due;
 }
 
 static void set_timer(int fd, uint64_t at_ns, uint64_t every_ns)
@@ -229,7 +237,7 @@ static enum status open_client(struct client *c, struct err *err)
     if (!c->multi || !c->slots || !c->late_ms || !c->r->records)
         return err_set(err, ST_NO_MEMORY, "no memory for %zu requests", c->n_wanted);
     curl_multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, (long)LOAD_MAX_USERS);
-    for (int i = 0; i < c->work->n_users && st == ST_OK; i++)
+    for (int i = 0; i < c->work->n_users + c->work->n_first && st == ST_OK; i++)
         st = client_add_slot(c, err);
     return st;
 }

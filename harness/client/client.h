@@ -5,9 +5,10 @@
  * Model of the world: one thread drives all connections (libcurl's multi interface) and
  * sleeps when there is nothing to do. Closed loop: N users; each sends
  * the next request when the last has ended. Open loop: requests are sent at given
- * times, whatever the server does with those before. The load is kept up until the
- * last request that counts has ended, so that none of them runs in an emptier server;
- * requests sent after that one are ended and not counted.
+ * times, whatever the server does with those before; where answers lead to further
+ * requests, users come at these times, send theirs one after the other, and leave. The
+ * load is kept up until the last request that counts has ended, so that none of them
+ * runs in an emptier server; requests sent after that one are ended and not counted.
  *
  * What the client itself does is measured with it: its CPU time, and its lateness. A
  * timer wakes it 100 times a second; how late it then looks is how late it looks at a
@@ -53,8 +54,9 @@ struct load_target {
 typedef enum status load_body_fn(void *arg, size_t user, struct load_record *r,
                                  char **body, struct err *err);
 
-/* The user's request has ended, with this answer; returns how long the user waits until
- * the next, where it did not fail. Errors: ST_NO_MEMORY. */
+/* The user's request has ended, with this answer; *pause_s: how long the user waits
+ * until the next, where it did not fail; negative: the user leaves (open loop). Errors:
+ * ST_NO_MEMORY. */
 typedef enum status load_answered_fn(void *arg, size_t user,
                                      const struct load_record *r,
                                      const struct answer *answer, double *pause_s,
@@ -66,9 +68,11 @@ struct load_work {
     size_t n_at;           /* n_wanted at least: those behind keep the load up */
     size_t n_wanted;       /* requests that count */
     double limit_s;        /* closed loop: those sent later do not count; 0: no limit */
-    const double *first_s; /* closed loop: [n_users] when each begins; NULL: at once */
+    const double *first_s; /* when each of n_users begins; NULL: at once. Open loop:
+                              when the n_first who are there continue */
+    int n_first;
     load_body_fn *body;
-    load_answered_fn *answered; /* NULL: answers are not kept */
+    load_answered_fn *answered; /* NULL: answers are not kept, requests stand alone */
     void *body_arg;             /* of both */
     void (*progress)(void *arg, size_t n_ended, double seconds); /* may be NULL */
     void *progress_arg;

@@ -17,6 +17,7 @@ struct slot {
     struct client *client;
     size_t user; /* its number among the slots */
     bool has_sent;
+    bool has_user; /* who will send the next request, too */
     struct answer answer;
     CURL *easy;
     struct curl_slist *headers;
@@ -36,6 +37,7 @@ struct client {
     CURLM *multi;
     struct slot **slots; /* [n_slots] */
     size_t n_slots, n_running;
+    size_t n_came;             /* of work->at_s */
     size_t n_started, n_ended; /* ended: measured ones only */
     size_t n_wanted;           /* less than requested if time was short */
     size_t n_failed_in_row;
@@ -51,7 +53,7 @@ struct client {
 /* A new one. Error: ST_NO_MEMORY. */
 enum status client_add_slot(struct client *c, struct err *err);
 
-/* A slot without a request: one whose user pauses, or a new one. NULL: err has the
+/* A slot without a user or request, or a new one. NULL: err has the
  * reason. */
 struct slot *client_idle_slot(struct client *c, struct err *err);
 

@@ -164,6 +164,10 @@ static void pause_user(struct client *c, struct slot *s, uint64_t now)
     if (c->work->answered && !c->failed.code)
         c->work->answered(c->work->body_arg, s->user, &s->record, &s->answer,
                           &s->record.pause_s, &c->failed);
+    if (s->record.pause_s < 0) {
+        s->has_user = false;
+        s->record.pause_s = 0;
+    }
     s->resume_ns = now + (uint64_t)(client_pause_s(&s->record) * 1e9);
     c->any_ok |= s->record.end == LOAD_OK;
     c->n_failed_in_row = s->record.end == LOAD_OK ? 0 : c->n_failed_in_row + 1;
@@ -231,6 +235,7 @@ enum status client_add_slot(struct client *c, struct err *err)
         return err_set(err, ST_NO_MEMORY, "no memory for a connection");
     s->client = c;
     s->user = c->n_slots;
+    s->has_user = true;
     c->slots[c->n_slots++] = s;
     return ST_OK;
 }
@@ -238,7 +243,7 @@ enum status client_add_slot(struct client *c, struct err *err)
 struct slot *client_idle_slot(struct client *c, struct err *err)
 {
     for (size_t i = 0; i < c->n_slots; i++)
-        if (!c->slots[i]->is_running)
+        if (!c->slots[i]->is_running && !c->slots[i]->has_user)
             return c->slots[i];
     if (c->n_slots == LOAD_MAX_USERS || client_add_slot(c, err))
         return NULL;

@@ -78,11 +78,10 @@ static enum status check_together(const struct load_plan *p, struct err *err)
         return err_set(err, ST_USAGE,
                        "--embeddings are requests of their own: leave out %s",
                        s->completions ? "--completions" : "--sessions");
-    if (*s->sessions.text &&
-        (s->rate > 0 || s->speed > 0 || s->open_loop || s->completions))
+    if (*s->sessions.text && (s->speed > 0 || s->open_loop || s->completions))
         return err_set(err, ST_USAGE,
-                       "--sessions are chats of users in a closed loop: leave out "
-                       "--rate, --open-loop and --completions");
+                       "--sessions are chats, of users or of --rate R sessions a "
+                       "second: leave out --rate x, --open-loop and --completions");
     if (!s->file && s->prompt.kind != LOAD_LOGNORMAL &&
         s->n_prefix + LOAD_UNIQUE_WORDS > s->prompt.b && s->n_prefix)
         return err_set(err, ST_USAGE,
@@ -182,7 +181,7 @@ int cmd_load(int argc, char **argv)
         OPT_INT(0, "requests", &s->n_requests, "N", "measured requests per load level (default 60)", 5, 100000),
         OPT_SECONDS(0, "level-time", &s->level_s, "S", "send for at most S seconds per load level (300)", 0.1, 86400),
         OPT_FLAG(0, "open-loop", &s->open_loop, "then send at 50, 70 and 90 % of the capacity's rate"),
-        OPT_STR(0, "rate", &q.rate, "R", "only an open loop: requests per second, or a trace's x1"),
+        OPT_STR(0, "rate", &q.rate, "R", "only an open loop: requests (or sessions) a second, or a trace's x1"),
         OPT_STR(0, "prompt", &q.prompt, "TOKENS", "prompt: 512 (default), 100-900, lognormal:400:0.8"),
         OPT_STR(0, "output", &q.output, "TOKENS", "longest answer, as for --prompt (default 128)"),
         OPT_STR(0, "sessions", &q.sessions, "SPEC", "conversations, as turns=5,think=10,next=64"),

@@ -131,6 +131,9 @@ enum status load_answer_join(struct load_answer *a, const struct load_answer *b,
  * have one. */
 int load_answer_next(const struct load_answer *a);
 
+/* What comes in a level of an open loop: "requests" or "sessions". */
+const char *load_arrivals(const struct row *row);
+
 /* Fills the row of a level (load_row.c). */
 void load_row_fill(struct row *row, const struct load_settings *s,
                    const struct load_figures *f, const struct load_result *r,

@@ -118,7 +118,9 @@ static void describe(const struct load_run *x, int n_users, double rate, double 
         row->n_users = n_users;
     else
         row->rate_asked = rate;
-    if (!n_users && load_texts_rate(x->prompts.texts) > 0)
+    if (!n_users && *row->sessions)
+        snprintf(row->arrivals, sizeof row->arrivals, "sessions");
+    else if (!n_users && load_texts_rate(x->prompts.texts) > 0)
         snprintf(row->arrivals, sizeof row->arrivals, "trace");
     if (share > 0)
         row->capacity_pct = 100 * share;
@@ -371,6 +373,26 @@ static void drop_empty(struct load_run *x, const struct load_level *level)
     x->a->n_levels -= !level->n;
 }
 
+/* Users with sessions begin, in a closed loop or, of `rate` a second, in an open one.
+ */
+static enum status add_sessions(struct load_run *x, struct load_work *work, double rate,
+                                double *first_s, struct sessions **out, struct err *err)
+{
+    const struct session_settings *s = &x->s->sessions;
+    enum status st;
+
+    if (!*s->text)
+        return ST_OK;
+    st = work->n_users
+             ? sessions_begin(out, s, &x->prompts, work->n_users, first_s, err)
+             : sessions_arrive(out, s, &x->prompts, rate, first_s, &work->n_first, err);
+    work->first_s = first_s;
+    work->body = sessions_body;
+    work->answered = sessions_answered;
+    work->body_arg = *out;
+    return st;
+}
+
 static enum status try_users(struct load_run *x, struct load_level *level, int try,
                              struct err *err)
 {
@@ -388,17 +410,10 @@ static enum status try_users(struct load_run *x, struct load_level *level, int t
     char what[40];
     enum status st = load_connect(x, err);
 
-    if (st == ST_OK && *x->s->sessions.text)
-        st = sessions_begin(&sessions, &x->s->sessions, &x->prompts, n_users, first_s,
-                            err);
+    if (st == ST_OK)
+        st = add_sessions(x, &work, 0, first_s, &sessions, err);
     if (st)
         return st;
-    if (sessions) {
-        work.first_s = first_s;
-        work.body = sessions_body;
-        work.answered = sessions_answered;
-        work.body_arg = sessions;
-    }
     describe(x, n_users, 0, 0, &level->row);
     level->row.attempt += try - 1;
     x->n_wanted = work.n_wanted;
@@ -435,33 +450,41 @@ enum status load_level_users(struct load_run *x, int n_users, struct load_level 
 static enum status open_loop(struct load_run *x, struct load_level *level, double rate,
                              double share, struct err *err)
 {
-    const size_t n = (size_t)fmax(30, fmin(x->s->n_requests, rate * x->s->level_s));
+    const double turns =
+        *x->s->sessions.text ? load_dist_mean(&x->s->sessions.turns) : 1;
+    const size_t n =
+        (size_t)fmax(30, fmin(x->s->n_requests, rate * turns * x->s->level_s));
     const size_t n_at = n * LONGER;
-    double *at_s = malloc(n_at * sizeof *at_s);
-    const struct load_work work = {.at_s = at_s,
-                                   .n_at = n_at,
-                                   .n_wanted = n,
-                                   .body = load_prompts_body,
-                                   .body_arg = &x->prompts,
-                                   .progress = on_progress,
-                                   .progress_arg = x};
+    double *at_s = malloc(n_at * sizeof *at_s), first_s[LOAD_MAX_USERS];
+    struct sessions *sessions = NULL;
+    struct load_work work = {.at_s = at_s,
+                             .n_at = n_at,
+                             .n_wanted = n,
+                             .body = load_prompts_body,
+                             .body_arg = &x->prompts,
+                             .progress = on_progress,
+                             .progress_arg = x};
     char what[40];
     enum status st = at_s ? load_connect(x, err)
                           : err_set(err, ST_NO_MEMORY, "no memory for %zu times", n_at);
 
+    if (st == ST_OK)
+        st = add_sessions(x, &work, rate, first_s, &sessions, err);
     if (st == ST_OK) {
         x->prompts.n_skip = x->prompts.n_before;
-        if (load_texts_rate(x->prompts.texts) > 0)
+        describe(x, 0, rate, share, &level->row);
+        if (!strcmp(level->row.arrivals, "trace"))
             load_texts_times(x->prompts.texts, at_s, n_at, rate);
         else
             load_poisson(at_s, n_at, rate, x->s->seed + (uint64_t)(share * 100));
-        describe(x, 0, rate, share, &level->row);
         x->n_wanted = n;
         x->limit_s = 0;
-        snprintf(what, sizeof what, "%.3g requests a second", rate);
+        snprintf(what, sizeof what, "%.3g %s a second", rate,
+                 load_arrivals(&level->row));
         begin_progress(x, what);
         st = measure(x, level, &work, err);
     }
+    sessions_end(sessions);
     free(at_s);
     return st;
 }

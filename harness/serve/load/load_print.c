@@ -152,7 +152,8 @@ static void print_remarks(FILE *f, const struct load_answer *a)
             snprintf(load, sizeof load, "%d user%s", a->level[i].n_users,
                      plural(a->level[i].n_users, "s"));
         else
-            snprintf(load, sizeof load, "%.3g requests a second", r->rate_asked);
+            snprintf(load, sizeof load, "%.3g %s a second", r->rate_asked,
+                     load_arrivals(r));
         text_append(text, sizeof text, "%s: ", load);
         const char *const parts[] = {
             traffic, strcmp(r->validity, "valid") ? r->validity : "", r->detail};

@@ -142,6 +142,11 @@ static void add_detail(struct row *row, size_t n, size_t of, const char *what)
                     *row->detail ? "; " : "", n, of, what);
 }
 
+const char *load_arrivals(const struct row *row)
+{
+    return *row->sessions ? "sessions" : "requests";
+}
+
 void load_row_fill(struct row *row, const struct load_settings *s,
                    const struct load_figures *f, const struct load_result *r,
                    const struct noise *noise)

@@ -102,6 +102,11 @@ static double lognormal(const struct load_dist *d, uint64_t *state)
            exp(d->b * sqrt(-2 * log(uniform(state))) * cos(2 * M_PI * uniform(state)));
 }
 
+double load_dist_mean(const struct load_dist *d)
+{
+    return d->kind == LOAD_LOGNORMAL ? d->a * exp(d->b * d->b / 2) : (d->a + d->b) / 2;
+}
+
 int load_dist_draw(const struct load_dist *d, uint64_t *state)
 {
     double v = d->a;

@@ -40,6 +40,8 @@ enum status load_dist_parse(struct load_dist *d, const char *text, const char *w
                             struct err *err);
 /* The same text again. Returns buf. */
 const char *load_dist_text(const struct load_dist *d, char *buf, size_t cap);
+/* The mean of its draws, about. */
+double load_dist_mean(const struct load_dist *d);
 /* A draw, 1..LOAD_MAX_TOKENS. */
 int load_dist_draw(const struct load_dist *d, uint64_t *state);
 

@@ -12,6 +12,9 @@
 #include "engine/base/random.h"
 #include "harness/base/parse.h"
 
+/* Sessions that may have come before the first one of an open loop. */
+#define MAX_BEFORE 100000
+
 struct talk {
     uint64_t state;   /* of the random numbers of this user */
     size_t n_talks;   /* sessions begun */
@@ -26,6 +29,7 @@ struct sessions {
     const struct session_settings *s;
     const struct load_prompts *p;
     json_t *tools; /* NULL: none */
+    bool arrive;   /* a user whose session ends leaves */
     size_t n;
     struct talk v[]; /* [n] */
 };
@@ -122,13 +126,18 @@ static bool begin_talk(struct sessions *x, struct talk *t, struct load_record *r
     return ok;
 }
 
+static int draw_turns(const struct session_settings *s, struct talk *t)
+{
+    const int n = load_dist_draw(&s->turns, &t->state);
+
+    return n < SESSIONS_MAX_TURNS ? n : SESSIONS_MAX_TURNS;
+}
+
 static void end_talk(struct sessions *x, struct talk *t)
 {
-    const int n_turns = load_dist_draw(&x->s->turns, &t->state);
-
     json_decref(t->messages);
     t->messages = NULL;
-    t->n_turns = n_turns < SESSIONS_MAX_TURNS ? n_turns : SESSIONS_MAX_TURNS;
+    t->n_turns = draw_turns(x->s, t);
 }
 
 enum status sessions_body(void *sessions, size_t user, struct load_record *r,
@@ -186,6 +195,7 @@ enum status sessions_answered(void *sessions, size_t user, const struct load_rec
     *pause_s = load_dist_draw_s(&x->s->think, &t->state);
     if (r->end != LOAD_OK || t->turn >= t->n_turns) {
         end_talk(x, t);
+        *pause_s = x->arrive ? -1 : *pause_s;
         return ST_OK;
     }
     t->turn++;
@@ -210,9 +220,8 @@ static json_t *make_tools(void)
                      "word", "type", "string", "required", "word");
 }
 
-enum status sessions_begin(struct sessions **out, const struct session_settings *s,
-                           const struct load_prompts *p, int n_users, double *first_s,
-                           struct err *err)
+static enum status make(struct sessions **out, const struct session_settings *s,
+                        const struct load_prompts *p, int n_users, struct err *err)
 {
     const size_t n = (size_t)n_users;
     struct sessions *x = calloc(1, sizeof *x + n * sizeof x->v[0]);
@@ -227,14 +236,71 @@ enum status sessions_begin(struct sessions **out, const struct session_settings 
     x->p = p;
     x->n = n;
     for (size_t i = 0; i < n; i++) {
-        struct talk *t = &x->v[i];
+        x->v[i].state = p->seed ^ (p->n_before + i + 1) * UINT64_C(0x9e3779b97f4a7c15);
+        end_talk(x, &x->v[i]);
+    }
+    *out = x;
+    return ST_OK;
+}
 
-        t->state = p->seed ^ (p->n_before + i + 1) * UINT64_C(0x9e3779b97f4a7c15);
-        end_talk(x, t);
+enum status sessions_begin(struct sessions **out, const struct session_settings *s,
+                           const struct load_prompts *p, int n_users, double *first_s,
+                           struct err *err)
+{
+    const enum status st = make(out, s, p, n_users, err);
+
+    for (int i = 0; i < n_users && !st; i++) {
+        struct talk *t = &(*out)->v[i];
+
         t->skipped = (int)(uniform(&t->state) * t->n_turns);
         first_s[i] = uniform(&t->state) * load_dist_draw_s(&s->think, &t->state);
     }
-    *out = x;
+    return st;
+}
+
+/* Whether a session that came age_s ago, whose answers come at once, is in a pause now;
+ * then the turns before it, and how long it lasts. */
+static bool pauses(const struct session_settings *s, struct talk *t, double age_s,
+                   double *first_s)
+{
+    *first_s = -age_s;
+    for (t->skipped = 1; t->skipped < t->n_turns; t->skipped++) {
+        if (100 * uniform(&t->state) >= s->tools_pct)
+            *first_s += load_dist_draw_s(&s->think, &t->state);
+        if (*first_s > 0)
+            return true;
+    }
+    t->skipped = 0;
+    return false;
+}
+
+/* Hardly a draw is larger. */
+static double largest(const struct load_dist *d)
+{
+    return d->kind == LOAD_LOGNORMAL ? d->a * exp(4 * d->b) : d->b;
+}
+
+enum status sessions_arrive(struct sessions **out, const struct session_settings *s,
+                            const struct load_prompts *p, double rate, double *first_s,
+                            int *n_first, struct err *err)
+{
+    const double max_age_s = largest(&s->turns) * largest(&s->think);
+    const enum status st = make(out, s, p, LOAD_MAX_USERS, err);
+    double age_s = 0;
+
+    *n_first = 0;
+    if (st)
+        return st;
+    (*out)->arrive = true;
+    for (int i = 0; i < MAX_BEFORE && *n_first < LOAD_MAX_USERS; i++) {
+        struct talk *t = &(*out)->v[*n_first];
+
+        age_s -= log(uniform(&t->state) + 0x1p-54) / rate;
+        if (age_s > max_age_s)
+            break;
+        t->n_turns = draw_turns(s, t);
+        *n_first += pauses(s, t, age_s, &first_s[*n_first]);
+    }
     return ST_OK;
 }
 

@@ -11,7 +11,9 @@
  *
  * Users are met in the middle: each begins at a random time within a pause, with a
  * random turn of its first session, whose earlier turns are words. So the mixture of
- * turns is the same from the first request to the last.
+ * turns is the same from the first request to the last. In an open loop sessions come
+ * at random times, and their users leave behind the last turn; those who came before
+ * and pause are there from the beginning.
  *
  * A server has had the turn before and its answer, or the turn alone where the answer
  * began with thoughts, since these are not sent back.
@@ -45,6 +47,12 @@ struct sessions;
 enum status sessions_begin(struct sessions **out, const struct session_settings *s,
                            const struct load_prompts *p, int n_users, double *first_s,
                            struct err *err);
+
+/* Sessions of users who come, `rate` a second; n_first of them are there, and continue
+ * at first_s[LOAD_MAX_USERS]. */
+enum status sessions_arrive(struct sessions **out, const struct session_settings *s,
+                            const struct load_prompts *p, double rate, double *first_s,
+                            int *n_first, struct err *err);
 void sessions_end(struct sessions *s);
 
 /* load_body_fn and load_answered_fn of a struct sessions. */

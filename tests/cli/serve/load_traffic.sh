@@ -67,7 +67,23 @@ tr '\n' ' ' <out | tr -s ' ' | grep -qE "TTFT of first turns [0-9.]+ s, of later
     fail "no word of conversations: $(cat out)"
 refused 2 "rows of other settings" load "$url" --no-roof --prompt 40 --max-late 1000 --users 4 --requests 80 --output 8 -o talk --resume
 refused 2 "turns=N is needed" load "$url" --sessions think=5
-refused 2 "--sessions are chats" load "$url" --sessions turns=3 --rate 5
+refused 2 "--sessions are chats" load "$url" --sessions turns=3 --open-loop
+refused 2 "--sessions are chats" load "$url" --sessions turns=3 --rate x1
+
+# ---- sessions that come at a rate: those before them are there, and all leave
+load --rate 20 --requests 120 --prompt 60 --output 8 --sessions turns=4,think=0.2,next=12 --json -o come || fail "$(cat err)"
+row "
+assert r['load_mode'] == 'open' and r['arrivals'] == 'sessions'
+assert r['n_failed'] == 0 and r['n_requests'] == 120 and '--rate 20 ' in r['command'] and '--sessions ' in r['command']
+assert r['window_s'] > 0.75, r['window_s']"
+"$python" - <<'END' || fail "sessions of an open loop: $(head -9 come/requests.csv)"
+import csv
+turns = [int(t["turn"]) for t in csv.DictReader(open("come/requests.csv"))]
+for part in turns[:60], turns[60:]:
+    assert all(part.count(t) >= 6 for t in range(1, 5)), turns
+END
+load --rate 20 --requests 60 --prompt 60 --output 8 --sessions turns=4,think=0.2,next=12 || fail "$(cat err)"
+grep -q "^20 sessions a second: " out || fail "no word of sessions a second: $(cat out)"
 
 # ---- tools: required calls, and their results at once
 serve ttft=1 gap=0.2 think=2 remember=1

@@ -68,9 +68,10 @@ if row["server_ttft_s"] is not None:  # of all that it answered
     compare("server_ttft_s", sum((a[1] - a[0]) * 1e-9 for a in answers.values()) / len(answers), 1e3)
     compare("server_output_tokens", sum(len(a) - 1 for a in answers.values()))
 if row["sessions"]:
-    turns = [ids[i] for i in numbers]  # turn, tokens of the prompt, cached ones
-    for name, values in (("turn1", [t for t, i in zip(ttft, turns) if i[0] == 1]),
-                         ("later", [t for t, i in zip(ttft, turns) if i[0] > 1])):
+    # turn, tokens of the prompt, cached ones; sessions that began before the level are not known
+    turns = [ids[i] for i in numbers if ids[i][0] == 1 or ids[i][2] > 30]
+    for name, values in (("turn1", [t for t, i in zip(ttft, numbers) if ids[i][0] == 1]),
+                         ("later", [t for t, i in zip(ttft, numbers) if ids[i][0] > 1])):
         for q in 50, 90:
             compare(f"ttft_{name}_p{q}_s", quantile(values, q / 100), 1e3)
     compare("prefix_hit_pct", 100 * sum(i[2] for i in turns) / sum(i[1] for i in turns))
@@ -80,6 +81,9 @@ if row["sessions"]:
     compare("prefix_known_pct", 100 * sum(i[1] - new for i in turns if i[0] > 1) / sum(i[1] for i in turns))
     if row["n_tool_calls"] is not None:
         compare("n_tool_calls", sum(i[0] < 3 for i in turns))
+if row["arrivals"] == "sessions":
+    n, came = 8 * seconds, sum(ids[i][0] == 1 for i in numbers)
+    assert abs(came - n) < 4 * n ** 0.5, ("sessions that came", came, n)
 if row["arrivals"] == "trace":
     due = [0.02 * i + 0.2 * (i // 10) for i in numbers]
     off = [answers[i][0] * 1e-9 - d for i, d in zip(numbers, due)]
@@ -133,8 +137,11 @@ assert row["ttft_p50_s"] < 0.1 and row["ttft_p99_s"] > 0.5, row["ttft_p99_s"]
 END
 # Thoughts, conversations that a cache knows in part, tools, and a trace with bursts.
 truth thinking "ttft=20 gap=8 think=7 metrics=1" "${steps[@]}"
+truth inline "ttft=20 gap=8 think=7 inline=1" "${steps[@]}"
 truth sessions "ttft=20 gap=4 slow=40,5 remember=1 metrics=1" --users 4 --requests 420 --prompt 60 --output 8 \
     --sessions turns=5,think=0.02-0.1,next=12
+truth arrivals "ttft=20 gap=4 remember=1" --rate 8 --requests 420 --prompt 60 --output 8 \
+    --sessions turns=5,think=0.2-1,next=12
 truth tools "ttft=20 gap=4 think=3 remember=1" --users 4 --requests 420 --prompt 60 --output 8 \
     --sessions turns=3,think=0.05,next=12,tools=100
 for i in $(seq 0 399); do

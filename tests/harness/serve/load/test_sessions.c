@@ -226,6 +226,44 @@ static void users_are_met_in_the_middle(void **state)
     sessions_end(x);
 }
 
+/* In an open loop users leave behind their last turn, and those who came before pause
+ * at each turn alike: 2 a second, for 40 s each. */
+static void users_come_and_leave(void **state)
+{
+    const struct session_settings s = settings_of("turns=5,think=10");
+    struct load_prompts p = prompts;
+    int n_first = 0, n = 0, n_of[6] = {0};
+
+    (void)state;
+    for (p.seed = 0; p.seed < 20; p.seed++, n += n_first) {
+        struct sessions *x;
+        struct load_record r;
+        struct err err = ERR_INIT;
+        double first_s[LOAD_MAX_USERS], pause_s = 0;
+
+        assert_int_equal(sessions_arrive(&x, &s, &p, 2, first_s, &n_first, &err),
+                         ST_OK);
+        for (int u = 0; u < n_first; u++) {
+            json_decref(next(x, (size_t)u, &r));
+            n_of[r.turn]++;
+            assert_true(first_s[u] > 0 && first_s[u] <= 10);
+        }
+        json_decref(next(x, LOAD_MAX_USERS - 1, &r)); /* one who comes later */
+        for (int turn = 1; turn <= 5; turn++) {
+            assert_int_equal(r.turn, turn);
+            pause_s = answer(x, LOAD_MAX_USERS - 1, &r, "{\"content\":\"so\"}");
+            assert_true(turn == 5 ? pause_s < 0 : pause_s == 10);
+            json_decref(next(x, LOAD_MAX_USERS - 1, &r));
+        }
+        assert_int_equal(r.turn, 1);
+        sessions_end(x);
+    }
+    assert_in_range(n, 20 * 80 - 160, 20 * 80 + 160); /* four standard deviations */
+    assert_int_equal(n_of[1], 0);
+    for (int turn = 2; turn <= 5; turn++)
+        assert_in_range(n_of[turn], 20 * 20 - 80, 20 * 20 + 80);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +272,7 @@ int main(void)
         cmocka_unit_test(what_is_known),
         cmocka_unit_test(tools_are_called),
         cmocka_unit_test(users_are_met_in_the_middle),
+        cmocka_unit_test(users_come_and_leave),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
