@@ -214,6 +214,13 @@ enum kern_format quantmix_base(enum quantmix mix)
     return mixes[mix].base;
 }
 
+enum kern_format quantmix_base_named(const char *name)
+{
+    const enum quantmix mix = quantmix_by_name(name);
+
+    return mix != QUANTMIX_N ? quantmix_base(mix) : kern_format_by_name(name);
+}
+
 enum quantmix quantmix_by_base(enum kern_format fmt)
 {
     fmt = quantmix_written(fmt);

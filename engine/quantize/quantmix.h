@@ -76,6 +76,9 @@ enum quantmix quantmix_by_file_type(uint32_t ftype); /* QUANTMIX_N: unknown */
 /* The format of most matrices. */
 enum kern_format quantmix_base(enum quantmix mix);
 
+/* A mix' or a format's, by its name; KERN_N_FMT: not known. */
+enum kern_format quantmix_base_named(const char *name);
+
 /* The mix with this base and the fewest exceptions, or QUANTMIX_N. */
 enum quantmix quantmix_by_base(enum kern_format fmt);
 

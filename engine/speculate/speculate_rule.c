@@ -218,6 +218,25 @@ int speculate_rule_length(const struct speculate_rule *r, int source, int n_max)
     return best;
 }
 
+double speculate_gain(const struct speculate_costs *c, double rate)
+{
+    double best = SPECULATE_MIN_GAIN, tokens = 1, all = 1;
+    bool pays = false;
+
+    for (int n = 1; n <= SPECULATE_MAX; n++) {
+        all *= rate;
+        tokens += all;
+        const double gain =
+            tokens / (c->pass[n + 1] + n * c->guess + (1 - all) * c->wrong);
+
+        if (gain >= best) {
+            best = gain;
+            pays = true;
+        }
+    }
+    return pays ? best : 1;
+}
+
 /* ---- learning -------------------------------------------------------------------- */
 
 /* The median of the last SPECULATE_RECENT; of two the lesser, since the first pass of a

@@ -104,6 +104,18 @@ void speculate_rule_trust(struct speculate_rule *r);
 /* Length of the next draft from that source, at most n_max; 0: decode plainly. */
 int speculate_rule_length(const struct speculate_rule *r, int source, int n_max);
 
+/* What drafts cost, in plain passes, for speculate_gain(). */
+struct speculate_costs {
+    double pass[SPECULATE_MAX + 2]; /* a pass of [width] tokens; [1] is 1 */
+    double guess;                   /* a token of a draft */
+    double wrong;                   /* what a rejected draft costs the next pass */
+};
+
+/* Before any draft: the speed as a multiple of plain decoding's, with drafts of the
+ * best length, if a guess is right with probability `rate` where those before it were.
+ * 1: none gains SPECULATE_MIN_GAIN. */
+double speculate_gain(const struct speculate_costs *c, double rate);
+
 void speculate_rule_learn(struct speculate_rule *r, const struct speculate_step *step);
 
 #endif

@@ -11,7 +11,8 @@
 #include "harness/measure/plan/plan.h"
 
 static const struct opt_usage usage = {
-    .synopsis = "plan -m MODEL [--mem LIMIT] [--ctx D] [-t N] [--machine FILE]",
+    .synopsis = "plan -m MODEL [--draft MODEL] [--mem LIMIT] [--ctx D] [-t N] "
+                "[--machine FILE]",
     .about = "Predicts before a model is loaded whether it fits into memory, how much "
              "of it must be read again from disk for every token if it does not, and "
              "how many tokens per second to expect. Nothing is loaded; a synthetic "
@@ -22,7 +23,8 @@ static const struct opt_usage usage = {
              "of memory and disk. Both are measured in a second or two, or read with "
              "--machine from the output of `bench probe --json` or a sweep's "
              "machine.json. Measured speeds are expected within 15 % of the "
-             "prediction.\n"
+             "prediction. What speculative decoding would gain follows from the cost "
+             "of passes of several tokens, which are measured, too.\n"
              "\n"
              "Exit code: 0, or 1 if the model does not fit even with all layers "
              "streamed.",
@@ -35,7 +37,8 @@ static const struct opt_usage usage = {
 
 struct settings {
     struct point point;
-    const char *model, *quant, *cache_dir, *machine;
+    const char *model, *quant, *draft, *cache_dir, *machine;
+    struct modelref draft_ref;
     int ctx;
     bool json;
 };
@@ -48,6 +51,7 @@ static enum status parse(struct settings *s, int argc, char **argv,
     const struct opt opts[] = {
         OPT_STR('m', "model", &s->model, "MODEL", "GGUF file, Hugging Face folder, or SHAPE:QUANT"),
         OPT_STR(0, "quant", &s->quant, "QUANT", "predict for weights quantised while loading"),
+        OPT_STR(0, "draft", &s->draft, "MODEL", "predict what this draft model gains"),
         model_setup_option(SETTING_mem, setup),
         OPT_INT(0, "ctx", &s->ctx, "D", "tokens in the KV cache (default: 4096, or the model's context if that is less)", 0, SETTING_MAX(ctx)),
         model_setup_option(SETTING_threads, setup),
@@ -72,6 +76,8 @@ static enum status parse(struct settings *s, int argc, char **argv,
     st = modelref_parse(&setup->model, s->model, s->cache_dir, err);
     if (st == ST_OK)
         st = modelref_set_quant(&setup->model, s->quant, err);
+    if (st == ST_OK && s->draft)
+        st = modelref_parse(&s->draft_ref, s->draft, s->cache_dir, err);
     if (st == ST_OK && setup->residency == WEIGHTS_MEMORY && !setup->model.synthetic)
         st = err_set(err, ST_USAGE,
                      "--weights memory makes a synthetic model, but %s is a file; name "
@@ -89,7 +95,30 @@ static enum status find_roofs(struct plan *plan, const struct settings *s,
     if (s->machine)
         return plan_read_roofs(plan, s->machine, err);
     st = measuring_begin(err);
-    return st ? st : plan_measure_roofs(plan, topo, err);
+    if (st == ST_OK)
+        st = plan_measure_roofs(plan, topo, err);
+    return st ? st : plan_measure_columns(plan, topo, err);
+}
+
+static enum status add_draft(struct plan *plan, const struct settings *s,
+                             const struct topology *topo, struct err *err)
+{
+    struct plan *draft = calloc(1, sizeof *draft);
+    struct point *p = malloc(sizeof *p);
+    enum status st = ST_OK;
+
+    if (!draft || !p) {
+        st = err_set(err, ST_NO_MEMORY, "no memory for a plan");
+    } else {
+        *p = s->point;
+        p->setup.model = s->draft_ref;
+        st = plan_make(draft, p, topo, err);
+        if (st == ST_OK)
+            plan_set_draft(plan, draft);
+    }
+    free(draft);
+    free(p);
+    return st;
 }
 
 static enum status make(struct plan *plan, struct settings *s, struct topology *topo,
@@ -112,7 +141,7 @@ static enum status make(struct plan *plan, struct settings *s, struct topology *
     st = find_roofs(plan, s, topo, err);
     if (st == ST_OK)
         plan_predict(plan);
-    return st;
+    return st == ST_OK && s->draft ? add_draft(plan, s, topo, err) : st;
 }
 
 static enum status run(struct settings *s, int *code, struct err *err)

@@ -272,7 +272,7 @@ static enum status judge_claim(struct claim *claim, const struct candidate *c,
                                struct err *err)
 {
     const struct share_want want = {.kind = SHARE_DECODE,
-                                    .format = share_format(claim->quant),
+                                    .format = quantmix_base_named(claim->quant),
                                     .n_threads = c->n_threads,
                                     .machine = c->machine};
     struct share_band band;

@@ -179,7 +179,7 @@ void predictions_free(struct predictions *p)
 void predict_formats(bool wanted[KERN_N_FMT], const struct predictions *p)
 {
     for (size_t i = 0; i < p->n; i++) {
-        const enum kern_format format = share_format(p->v[i].quant);
+        const enum kern_format format = quantmix_base_named(p->v[i].quant);
 
         if (format != KERN_N_FMT)
             wanted[format] = true;
@@ -267,7 +267,7 @@ static void predict_one(struct prediction *one, const struct candidate *c,
     const double body = 2.0 * (double)(one->need.token_macs - one->need.output_macs);
     const bool small = one->work.memory_bytes < PREDICT_MIN_BYTES;
     struct share_want want = {.kind = SHARE_PREFILL,
-                              .format = share_format(one->quant),
+                              .format = quantmix_base_named(one->quant),
                               .n_threads = c->n_threads,
                               .machine = c->machine};
     struct share_band band;

@@ -34,7 +34,7 @@ static bool predict_row(struct check_row *out, const struct row *r, const char *
 {
     const bool decodes = r->kind == POINT_DECODE;
     struct share_want want = {.kind = decodes ? SHARE_DECODE : SHARE_PREFILL,
-                              .format = share_format(r->quant),
+                              .format = quantmix_base_named(r->quant),
                               .n_threads = (int)r->n_threads,
                               .machine = machine,
                               .leave_out = true};

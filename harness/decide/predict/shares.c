@@ -51,13 +51,6 @@ enum status share_machine_of_run(char *buf, size_t cap, const struct result_run 
     return ST_OK;
 }
 
-enum kern_format share_format(const char *quant)
-{
-    const enum quantmix mix = quantmix_by_name(quant);
-
-    return mix != QUANTMIX_N ? quantmix_base(mix) : kern_format_by_name(quant);
-}
-
 /* Tiles multiply many times as fast as vectors, whose peak shares are of. */
 static bool is_by_tiles(const struct row *r)
 {

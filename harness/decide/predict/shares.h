@@ -74,9 +74,6 @@ enum status share_machine_of_run(char *buf, size_t cap, const struct result_run 
  * disk. *kind (may be NULL): that of the roof. */
 double share_of_row(const struct row *r, enum share_kind *kind);
 
-/* The format of most matrices of a quantisation by its name; KERN_N_FMT: not known. */
-enum kern_format share_format(const char *quant);
-
 /* The file that comes with the program (configs/shares.yaml, which `bench-research
  * shares` prints), or another.
  * Errors: those of yaml_load_file(), ST_INPUT. */

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "harness/base/format.h"
+#include "harness/judge/recommend/recommend_choice.h"
 #include "harness/rows/point/point_row.h"
 #include "harness/rows/report_rows.h"
 
@@ -213,8 +214,7 @@ static enum status check_memory(struct deploy *d, struct err *err)
 
 /* ---- several sequences ----------------------------------------------------------- */
 
-/* The same point, but for how many sequences were decoded together. */
-static bool is_same_but_sequences(const struct row *a, const struct row *b)
+bool recommend_same_but_sequences(const struct row *a, const struct row *b)
 {
     size_t n;
     const struct field *f = row_fields(&n);
@@ -239,7 +239,7 @@ static enum status take_together(struct deploy *d, const struct row *rows,
         const struct row *r = picked.v[i];
 
         if (r->n_sequences != d->n_sequences || row_trust(r) < ROW_DISTURBED ||
-            !is_same_but_sequences(r, &d->rec.best))
+            !recommend_same_but_sequences(r, &d->rec.best))
             continue;
         d->together_tok_per_s = r->tok_per_s;
         d->together_is_lower_bound = row_trust(r) == ROW_DISTURBED;

@@ -191,9 +191,14 @@ void recommend_write_answer(struct recommendation *rec, const struct chooser *c)
 /* The closest point, and the check it fails. Returns ST_CHECK. */
 enum status recommend_write_nothing(const struct chooser *c, struct err *err);
 
+/* Whether both are of the same point, but for how many sequences were decoded together.
+ */
+bool recommend_same_but_sequences(const struct row *a, const struct row *b);
+
 /* Appends " Speculative decoding ...": its speed-up for the setting with its threads,
- * by text, as far as the interval and accepted drafts support one. Appends nothing
- * where it was not measured, or only disturbed. */
+ * by text, as far as the interval and accepted drafts support one. Where it was not
+ * measured, or only disturbed, but steps of several sequences were: what it would gain,
+ * since a pass that checks a draft is a step of as many tokens. Else nothing. */
 void recommend_add_speculation(const struct report_rows *p, const struct row *setting,
                                char *buf, size_t cap);
 

@@ -4,7 +4,15 @@
  */
 #include "harness/judge/recommend/recommend_choice.h"
 
+#include <math.h>
+
+#include "engine/speculate/speculate_rule.h"
 #include "harness/base/format.h"
+
+/* Shares of guesses that are right, for text that repeats little and for drafts that
+ * fit. */
+#define FEW_RIGHT  0.5
+#define MANY_RIGHT 0.8
 
 /* What the row shows of its text: a factor is one where its interval leaves out 1. */
 static void add_text(const struct row *r, char *buf, size_t cap)
@@ -29,6 +37,64 @@ static void add_text(const struct row *r, char *buf, size_t cap)
         text_append(buf, cap, " (x %.2f, no interval)", r->spec_speedup);
 }
 
+/* Passes by the steps of several sequences; between two widths on a line, and none that
+ * are wider than what was measured. How many were. */
+static int find_passes(struct speculate_costs *c, const struct report_rows *p,
+                       const struct row *setting)
+{
+    int n = 0;
+
+    *c = (struct speculate_costs){.pass = {0, 1}};
+    for (size_t i = 0; i < p->n; i++) {
+        const struct row *r = p->v[i];
+
+        if (r->n_sequences < 2 || r->n_sequences > SPECULATE_MAX + 1 ||
+            row_trust(r) != ROW_GOOD || !(r->tok_per_s > 0) ||
+            !recommend_same_but_sequences(r, setting))
+            continue;
+        c->pass[r->n_sequences] =
+            (double)r->n_sequences * setting->tok_per_s / r->tok_per_s;
+        n++;
+    }
+    for (int w = 2, below = 1; w <= SPECULATE_MAX + 1; w++) {
+        int above = w;
+
+        while (above <= SPECULATE_MAX + 1 && !(c->pass[above] > 0))
+            above++;
+        if (above > SPECULATE_MAX + 1)
+            c->pass[w] = INFINITY;
+        else
+            c->pass[w] = c->pass[below] + (c->pass[above] - c->pass[below]) *
+                                              (w - below) / (above - below);
+        below = w;
+    }
+    return n;
+}
+
+static void add_expected(const struct report_rows *p, const struct row *setting,
+                         char *buf, size_t cap)
+{
+    struct speculate_costs c;
+    double gain;
+
+    if (!find_passes(&c, p, setting))
+        return;
+    gain = speculate_gain(&c, MANY_RIGHT);
+    if (gain > 1)
+        text_append(
+            buf, cap,
+            " Speculative decoding would make it %.2f times as fast where "
+            "%.0f %% of guesses are right, and %.2f times where %.0f %% are, by "
+            "its steps of several sequences (a draft model's own time not "
+            "counted).",
+            speculate_gain(&c, FEW_RIGHT), 100 * FEW_RIGHT, gain, 100 * MANY_RIGHT);
+    else
+        text_append(buf, cap,
+                    " Speculative decoding would not make it faster even where %.0f %% "
+                    "of guesses are right, by its steps of several sequences.",
+                    100 * MANY_RIGHT);
+}
+
 void recommend_add_speculation(const struct report_rows *p, const struct row *setting,
                                char *buf, size_t cap)
 {
@@ -47,4 +113,6 @@ void recommend_add_speculation(const struct report_rows *p, const struct row *se
     }
     if (*lead == ',')
         text_append(buf, cap, ".");
+    else
+        add_expected(p, setting, buf, cap);
 }

@@ -16,6 +16,9 @@
 #define N_TURNS 3
 #define TURN_NS 8000000u /* of products; the peak's passes take about as long */
 
+#define N_COLD_TURNS 7
+#define COLD_ROWS    1024
+
 static double product_gops(struct kernel_work *work)
 {
     const size_t batch = kernel_work_batch(work);
@@ -89,4 +92,60 @@ enum status kernel_product_shares(double share[KERN_N_FMT],
     if (pool)
         thread_pool_stop(pool);
     return st;
+}
+
+/* ---- a few columns --------------------------------------------------------------- */
+
+/* Nanoseconds of a call; NAN: no such product here. */
+static double cold_ns(struct kernel_fixture *fixture, enum kern_op op,
+                      enum kern_format format, int n_x, int n_threads)
+{
+    const struct kern_row *row = kern_best(op, format, isa_usable());
+    struct kernel_case c = {.rows = COLD_ROWS,
+                            .cols = KERNEL_COLS,
+                            .n_x = n_x,
+                            .cache = KERNEL_COLD,
+                            .n_threads = n_threads};
+    double ns[N_COLD_TURNS], scratch[N_COLD_TURNS];
+    struct err ignored = ERR_INIT;
+    struct kernel_work *work;
+
+    if (!row)
+        return NAN;
+    snprintf(c.op, sizeof c.op, "%s", kern_op_name(op));
+    snprintf(c.what, sizeof c.what, "%s", kern_format_info(format)->name);
+    snprintf(c.isa, sizeof c.isa, "%s", isa_name(row->isa));
+    if (kernel_work_open(&work, fixture, &c, &ignored))
+        return NAN;
+    for (int i = 0; i < N_COLD_TURNS; i++) {
+        const size_t batch = kernel_work_batch(work);
+        uint64_t begin_ns;
+
+        kernel_work_cool(work, batch);
+        begin_ns = clock_ns();
+        kernel_work_run(work, batch);
+        ns[i] = (double)(clock_ns() - begin_ns) / (double)batch;
+    }
+    kernel_work_close(work);
+    return stats_median(ns, N_COLD_TURNS, scratch);
+}
+
+enum status kernel_column_costs(double *cost, const int *n_x, size_t n,
+                                enum kern_format format, bool packed, int n_threads,
+                                enum placement placement, const struct topology *topo,
+                                struct err *err)
+{
+    const enum kern_op one = packed ? KERN_OP_gemv_x16 : KERN_OP_gemv;
+    const enum kern_op several = packed ? KERN_OP_gemm_x16 : KERN_OP_gemm;
+    struct kernel_fixture *fixture = NULL;
+    enum status st = kernel_fixture_open(&fixture, topo, placement, err);
+    double one_ns;
+
+    if (st)
+        return st;
+    one_ns = cold_ns(fixture, one, format, 1, n_threads);
+    for (size_t i = 0; i < n; i++)
+        cost[i] = cold_ns(fixture, several, format, n_x[i], n_threads) / one_ns;
+    kernel_fixture_close(fixture);
+    return ST_OK;
 }

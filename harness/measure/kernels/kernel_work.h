@@ -83,4 +83,12 @@ enum status kernel_product_shares(double share[KERN_N_FMT],
                                   const bool wanted[KERN_N_FMT],
                                   const struct topology *topo, struct err *err);
 
+/* cost[i]: how long products of n_x[i] columns, 2 or more, take with weights from
+ * memory as a multiple of one column's, with n_threads threads; packed: in panels.
+ * Within a second. NAN: this format has no such product here. Errors: as above. */
+enum status kernel_column_costs(double *cost, const int *n_x, size_t n,
+                                enum kern_format format, bool packed, int n_threads,
+                                enum placement placement, const struct topology *topo,
+                                struct err *err);
+
 #endif

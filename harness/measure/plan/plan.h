@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <jansson.h>
 
+#include "engine/speculate/speculate_rule.h"
 #include "harness/machine/topology.h"
 #include "harness/measure/worker/messages.h"
 #include "harness/rows/token_time.h"
@@ -49,6 +50,11 @@ struct plan {
     struct token_time time; /* token_s NaN: not predicted, as of a model that the
                                last-level cache holds */
     double tok_per_s_lo, tok_per_s_hi; /* expected between; NaN: not predicted */
+    double columns[SPECULATE_MAX + 2]; /* how long products of [n] columns take,
+                                          as a multiple of one's; [1] 0: not measured */
+    bool has_draft;
+    struct point_need draft; /* what a draft model needs, */
+    double draft_s;          /* and the time of its token */
 };
 
 /* The worker that plans one model, with any number of settings. */
@@ -90,6 +96,29 @@ void plan_predict(struct plan *plan);
  * disk_why_not. Errors: ST_NO_MEMORY, ST_INTERRUPTED, of placement_cpus(). */
 enum status plan_measure_roofs(struct plan *plan, struct topology *topo,
                                struct err *err);
+
+/* Measure the columns, of a model that fits, within a second. Errors:
+ * kernel_column_costs()'s. */
+enum status plan_measure_columns(struct plan *plan, const struct topology *topo,
+                                 struct err *err);
+
+/* The draft model that another plan, made for this machine, is of: with the roofs. */
+void plan_set_draft(struct plan *plan, struct plan *draft);
+
+/* Drafts whose guesses are right with these probabilities, of the drafts that people
+ * report. */
+#define PLAN_N_RATES 3
+extern const double plan_rates[PLAN_N_RATES];
+
+/* What passes of several tokens cost by the columns, or by SPECULATE_COLUMN where they
+ * were not measured; guesses cost nothing. False: no time of a token is predicted. */
+bool plan_draft_costs(const struct plan *plan, struct speculate_costs *costs);
+
+/* The time of a guess, in tokens of the model: by its own layer (0: it has no such
+ * layer); by the draft model, or one whose tokens take PLAN_DRAFT_SHARE of the time. */
+#define PLAN_DRAFT_SHARE 0.1
+double plan_own_guess(const struct plan *plan);
+double plan_draft_guess(const struct plan *plan);
 
 /* Roofs from the file that `bench probe --json` has written, or the machine.json of a
  * sweep, which has the size of the machine's cache, too (it is unknown otherwise): the

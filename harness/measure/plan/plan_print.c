@@ -2,7 +2,6 @@
  *
  * plan_print.c - a plan as a sentence, as tables and as JSON
  */
-#include "engine/speculate/speculate_rule.h"
 #include "harness/measure/plan/plan.h"
 
 #include <math.h>
@@ -235,39 +234,62 @@ static void print_time(FILE *f, const struct plan *plan)
              size.text);
 }
 
-/* The least acceptance rate of first guesses from which drafts of one token gain what
- * speculative decoding requires. The pass has a column more than a plain one; where
- * states cannot be taken back, a wrong guess adds two to the next pass: the token
- * before it runs again, and its states are copied. */
-static double min_acceptance(const struct point_need *need)
+/* "1.32, 1.61 or 1.94 times as fast", or that it is not faster. */
+static void append_gains(char *buf, size_t cap, struct speculate_costs costs,
+                         double guess)
 {
-    const double wrong = need->n_recurrent ? 2 * SPECULATE_COLUMN : 0;
-    const double right =
-        1 + SPECULATE_COLUMN + (double)need->nextn_bytes / (double)need->token_bytes;
+    double gain[PLAN_N_RATES];
 
-    /* 1 + rate = SPECULATE_MIN_GAIN * (right + (1 - rate) * wrong) */
-    return (SPECULATE_MIN_GAIN * (right + wrong) - 1) /
-           (1 + SPECULATE_MIN_GAIN * wrong);
+    costs.guess = guess;
+    for (int i = 0; i < PLAN_N_RATES; i++)
+        gain[i] = speculate_gain(&costs, plan_rates[i]);
+    if (gain[PLAN_N_RATES - 1] > 1)
+        text_append(buf, cap, "%.2f, %.2f or %.2f times as fast", gain[0], gain[1],
+                    gain[2]);
+    else
+        text_append(buf, cap, "not faster");
 }
 
+/* What each source of drafts would gain, before there is one. */
 static void print_drafts(FILE *f, const struct plan *plan)
 {
     const struct point_need *need = &plan->need;
-    const double rate = min_acceptance(need);
-    const struct shown_figure size = bytes_text(need->nextn_bytes);
+    struct speculate_costs costs;
+    char text[400] = "";
 
-    if (!need->nextn_bytes || !need->token_bytes)
+    if (!plan_draft_costs(plan, &costs))
         return;
-    fprintf(f, "\nDrafts\n");
-    if (rate < 1)
-        line(f, "own layer", size.text,
-             "read for each token that the model's own layer guesses: --speculate mtp "
-             "pays where more than %.0f %% of first guesses are right",
-             100 * rate);
+    fprintf(f, "\nDrafts, where %.0f, %.0f or %.0f %% of guesses are right\n",
+            100 * plan_rates[0], 100 * plan_rates[1], 100 * plan_rates[2]);
+    append_gains(text, sizeof text, costs, 0);
+    line(f, "lookup", "",
+         "%s (--speculate lookup): passes of 2, 4 and 8 tokens take %.2f, %.2f and "
+         "%.2f times the time of one%s",
+         text, costs.pass[2], costs.pass[4], costs.pass[8],
+         plan->columns[1] > 0 || need->n_experts ? "" : ", which is not measured");
+    *text = '\0';
+    append_gains(text, sizeof text, costs, plan_draft_guess(plan));
+    if (plan->has_draft)
+        line(f, "draft", bytes_text(plan->draft.anon_bytes).text,
+             "%s by the draft model (--draft), whose tokens take %.0f %% of the time%s",
+             text, 100 * plan_draft_guess(plan),
+             need->anon_bytes + plan->draft.anon_bytes +
+                         point_need_reserve(need->residency) >
+                     plan->room
+                 ? "; memory does not hold both models"
+                 : "");
     else
-        line(f, "own layer", size.text,
-             "read for each token that the model's own layer guesses: too much for "
-             "--speculate mtp to pay");
+        line(f, "draft", "",
+             "%s by a draft model (--draft) whose tokens take %.0f %% "
+             "of the time",
+             text, 100 * PLAN_DRAFT_SHARE);
+    if (!need->nextn_bytes)
+        return;
+    *text = '\0';
+    append_gains(text, sizeof text, costs, plan_own_guess(plan));
+    line(f, "own layer", bytes_text(need->nextn_bytes).text,
+         "%s by the model's own layer (--speculate mtp), which reads this for a guess",
+         text);
 }
 
 void plan_print(FILE *f, const struct plan *plan)
@@ -324,13 +346,38 @@ static json_t *prediction_json(const struct plan *plan)
         "roofs", plan->roofs.from);
 }
 
-/* null: the model has no layer that guesses. */
-static json_t *drafts_json(const struct point_need *need)
+static json_t *gains_json(const struct speculate_costs *costs, double guess)
 {
-    if (!need->nextn_bytes || !need->token_bytes)
+    struct speculate_costs c = *costs;
+    json_t *gains = json_array();
+
+    c.guess = guess;
+    for (int i = 0; i < PLAN_N_RATES; i++)
+        json_array_append_new(gains, json_real(speculate_gain(&c, plan_rates[i])));
+    return gains;
+}
+
+/* null: no time of a token is predicted; a member: there is no such source. */
+static json_t *drafts_json(const struct plan *plan)
+{
+    struct speculate_costs costs;
+    json_t *rates = json_array(), *passes = json_array();
+
+    if (!plan_draft_costs(plan, &costs)) {
+        json_decref(rates);
+        json_decref(passes);
         return json_null();
-    return json_pack("{s:o, s:o}", "bytes", size_json(need->nextn_bytes),
-                     "min_acceptance", json_real(min_acceptance(need)));
+    }
+    for (int i = 0; i < PLAN_N_RATES; i++)
+        json_array_append_new(rates, json_real(plan_rates[i]));
+    for (int w = 1; w <= SPECULATE_MAX + 1; w++)
+        json_array_append_new(passes, json_real(costs.pass[w]));
+    return json_pack("{s:o, s:o, s:b, s:o, s:f, s:o, s:o}", "acceptance", rates,
+                     "passes", passes, "measured", plan->columns[1] > 0, "lookup",
+                     gains_json(&costs, 0), "draft_guess", plan_draft_guess(plan),
+                     "draft", gains_json(&costs, plan_draft_guess(plan)), "mtp",
+                     plan->need.nextn_bytes ? gains_json(&costs, plan_own_guess(plan))
+                                            : json_null());
 }
 
 json_t *plan_json(const struct plan *plan)
@@ -363,5 +410,5 @@ json_t *plan_json(const struct plan *plan)
                      need->n_slots, "n_ctx", need->n_ctx, "packed_ctx",
                      need->packed_ctx, "model_ctx", need->model_ctx, "memory", memory,
                      "disk", disk, "prediction", prediction_json(plan), "drafts",
-                     drafts_json(need));
+                     drafts_json(plan));
 }

@@ -99,8 +99,10 @@ struct point_need {
     uint64_t identity;    /* of the content (model_names.h) */
     int residency;        /* enum weights_residency; AUTO is resolved */
     int n_layers;
-    int n_recurrent;         /* of these: have a state, which cannot be taken back */
-    int n_streamed, n_slots; /* as residency.h has them; 0: nothing is streamed */
+    int n_recurrent; /* of these: have a state, which cannot be taken back */
+    int n_experts, n_experts_used; /* of a layer; 0: a dense model */
+    uint64_t expert_bytes;         /* one expert's matrices in all layers */
+    int n_streamed, n_slots;       /* as residency.h has them; 0: nothing is streamed */
     uint64_t streamed_bytes, slot_bytes; /* the first also of cached experts: what a
                                             token is expected to miss */
     uint64_t cache_bytes;   /* part of weights_memory_bytes: cached experts */

@@ -177,6 +177,9 @@ static enum status need_model(struct point *p, struct point_need *need,
     need->n_params = info.n_params;
     need->n_layers = info.n_layers;
     need->n_recurrent = info.n_recurrent;
+    need->n_experts = info.n_experts;
+    need->n_experts_used = info.n_experts_used;
+    need->expert_bytes = info.expert_bytes;
     need->n_vocab = info.n_vocab;
     need->n_ctx = info.n_ctx;
     need->model_ctx = info.n_ctx_train;

@@ -202,9 +202,9 @@ static void rows_have_shares_of_their_roofs(void **state)
     r.status = ROW_STATUS_OOM;
     assert_true(isnan(share_of_row(&r, &kind)));
 
-    assert_int_equal(share_format("Q4_K_M"), KERN_FMT_q4_K);
-    assert_int_equal(share_format("q8_0"), KERN_FMT_q8_0);
-    assert_int_equal(share_format("mixed"), KERN_N_FMT);
+    assert_int_equal(quantmix_base_named("Q4_K_M"), KERN_FMT_q4_K);
+    assert_int_equal(quantmix_base_named("q8_0"), KERN_FMT_q8_0);
+    assert_int_equal(quantmix_base_named("mixed"), KERN_N_FMT);
 }
 
 static void write_text(const char *path, const char *text)

@@ -534,6 +534,36 @@ static void no_context_is_beyond_the_model(void **state)
                      ST_OK);
 }
 
+/* Where it was not measured, by the steps of several sequences with the same threads: 2
+ * take 1.1 times the time of one, 4 take 1.2 times. */
+static void speculation_is_expected(void **state)
+{
+    static const struct {
+        int n, n_threads;
+        double tok_per_s;
+    } together[] = {{2, 2, 8 / 1.1}, {4, 2, 16 / 1.2}, {4, 1, 1}, {16, 2, 1}};
+    struct row rows[5];
+
+    (void)state;
+    rows[0] = point("Q4_0", 50, 2, 0, 4.0);
+    for (int i = 0; i < 4; i++) {
+        rows[i + 1] =
+            point("Q4_0", 50, together[i].n_threads, 0, together[i].tok_per_s);
+        rows[i + 1].n_sequences = together[i].n;
+        snprintf(rows[i + 1].point, sizeof rows[i + 1].point, "%d", i);
+    }
+    assert_int_equal(choose(rows, 5, (struct recommend_params){.ctx = 0}), ST_OK);
+    /* (1 + .5 + .25 + .125) / 1.2, (1 + .8 + .64 + .512) / 1.2 */
+    assert_non_null(strstr(rec.why, " Speculative decoding would make it 1.56 times as "
+                                    "fast where 50 % of guesses are right, and 2.46 "
+                                    "times where 80 % are"));
+    rows[1].tok_per_s = rows[2].tok_per_s = 4;
+    assert_int_equal(choose(rows, 5, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_non_null(strstr(rec.why, "would not make it faster"));
+    assert_int_equal(choose(rows, 1, (struct recommend_params){.ctx = 0}), ST_OK);
+    assert_null(strstr(rec.why, "Speculative"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -554,6 +584,7 @@ int main(void)
         cmocka_unit_test(what_diverges_too_much_is_left_out),
         cmocka_unit_test(a_tie_prefers_less_divergence),
         cmocka_unit_test(speculation_is_reported),
+        cmocka_unit_test(speculation_is_expected),
         cmocka_unit_test(a_preference_has_a_price_limit),
         cmocka_unit_test(the_runner_up_is_another_quantisation),
         cmocka_unit_test(nothing_overflows),

@@ -143,6 +143,72 @@ static void nothing_is_predicted_without_a_roof(void **state)
     assert_true(p.time.token_s > 0);
 }
 
+/* Lines joined, and every gap one blank. */
+static void unwrap(char *text)
+{
+    char *to = text;
+
+    for (const char *at = text; *at; at++)
+        if (!strchr(" \n", *at))
+            *to++ = *at;
+        else if (to > text && to[-1] != ' ')
+            *to++ = ' ';
+    *to = '\0';
+}
+
+/* What drafts gain, by passes of several tokens: with measured columns, with other
+ * experts, and without a predicted speed. */
+static void drafts_are_predicted(void **state)
+{
+    struct plan p = plan_of(WEIGHTS_PACKED, 0, 8 * GIB), d = p;
+    struct speculate_costs c;
+    char *printed = NULL;
+    size_t len;
+    FILE *f;
+
+    (void)state;
+    assert_false(plan_draft_costs(&p, &c));
+    p.roofs.gbps = (struct token_roofs){.read_gbps = 40};
+    plan_predict(&p);
+    assert_true(plan_draft_costs(&p, &c));
+    assert_float_equal(c.pass[2], 1 + SPECULATE_COLUMN, 0.01);
+    for (int w = 1; w <= SPECULATE_MAX + 1; w++)
+        p.columns[w] = 1 + 0.05 * (w - 1);
+    assert_true(plan_draft_costs(&p, &c));
+    assert_float_equal(c.pass[8], 1.35, 0.01);
+    assert_true(speculate_gain(&c, 0.8) > 2.5 && speculate_gain(&c, 0.01) <= 1);
+
+    d.need.token_bytes /= 20;
+    d.need.n_layers /= 4;
+    plan_set_draft(&p, &d);
+    assert_in_range(1000 * plan_draft_guess(&p), 50, 60);
+    p.need.nextn_bytes = p.need.token_bytes / 10;
+    f = open_memstream(&printed, &len);
+    plan_print(f, &p);
+    fclose(f);
+    unwrap(printed);
+    assert_non_null(
+        strstr(printed, " Drafts, where 50, 70 or 80 % of guesses are right"));
+    assert_non_null(strstr(printed, "passes of 2, 4 and 8 tokens take 1.05, 1.15"));
+    assert_non_null(
+        strstr(printed, "by the draft model (--draft), whose tokens take 5 %"));
+    assert_non_null(strstr(printed, "by the model's own layer"));
+    free(printed);
+    json_t *object = plan_json(&p), *drafts = json_object_get(object, "drafts");
+
+    assert_int_equal(json_array_size(json_object_get(drafts, "mtp")), PLAN_N_RATES);
+    assert_true(json_real_value(json_array_get(json_object_get(drafts, "lookup"), 2)) >
+                json_real_value(json_array_get(json_object_get(drafts, "draft"), 2)));
+    json_decref(object);
+
+    /* eight tokens choose 8 (1 - (7/8)^8) of 8 experts instead of one */
+    p.need.n_experts = 8;
+    p.need.n_experts_used = 1;
+    p.need.expert_bytes = p.need.token_bytes;
+    assert_true(plan_draft_costs(&p, &c));
+    assert_float_equal(c.pass[8], 8 * (1 - pow(7. / 8, 8)), 0.1);
+}
+
 /* ---- stored roofs ---------------------------------------------------------------- */
 
 static enum status read_text(struct plan *p, const char *text, struct err *err)
@@ -239,6 +305,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(verdicts),
         cmocka_unit_test(the_sentence_comes_first),
+        cmocka_unit_test(drafts_are_predicted),
         cmocka_unit_test(nothing_is_predicted_without_a_roof),
         cmocka_unit_test(stored_roofs_are_those_of_the_plan),
         cmocka_unit_test(foreign_files_are_refused),
