@@ -319,6 +319,8 @@ static void test_grammar(void **state)
     assert_int_equal(grammar_from_schema(&set.grammar, schema, strlen(schema), &err),
                      ST_OK);
     assert_true(compare(set)->text[0].usage.n_forced > 0);
+    set.draft = STORIES;
+    assert_true(compare(set)->text[0].usage.n_forced > 0);
     set.path = MTP_MODEL;
     set.drafts = SCHEDULER_MTP;
     set.plain = true;
