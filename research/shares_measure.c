@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "engine/base/jsonfile.h"
+#include "engine/quantize/quantmix.h"
 #include "harness/base/format.h"
 #include "harness/stats/stats.h"
 #include "harness/machine/topology.h"
@@ -57,8 +58,9 @@ static enum status add_rows(struct values *values, const struct result_part *par
 
     for (size_t i = 0; i < part->n && st == ST_OK; i++) {
         const struct row *r = &part->rows[i];
-        struct share s = {
-            .format = share_format(r->quant), .n_threads = (int)r->n_threads, .n = 1};
+        struct share s = {.format = quantmix_base_named(r->quant),
+                          .n_threads = (int)r->n_threads,
+                          .n = 1};
 
         s.median = share_of_row(r, &s.kind);
         snprintf(s.machine, sizeof s.machine, "%s", machine);

@@ -73,8 +73,7 @@ int cmd_serve(int argc, char **argv)
         OPT_FLAG(0, "no-prefixes", &s.no_prefixes,
                  "do not keep what prompts begin with"),
         OPT_STR(0, "speculate", &speculate, "HOW",
-                "drafts where they pay: lookup, mtp (the model's own layer) or off "
-                "(default)"),
+                "drafts where they pay: lookup, mtp or off (default)"),
         OPT_STR(0, "draft", &s.draft, "MODEL", "drafts by this model, where they pay"),
         TEXTMODEL_OPTS(s.session),
         OPT_STR(0, "api-key-file", &s.key_file, "FILE", "API keys, one per line"),
