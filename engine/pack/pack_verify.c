@@ -105,7 +105,7 @@ enum status pack_verify(struct pack_result *result, const struct gguf *g,
                         gguf_save_progress_fn *progress, void *arg, struct err *err)
 {
     struct verify v = {.g = g, .progress = progress, .arg = arg};
-    enum status st = ST_OK;
+    enum status st;
 
     if (!gguf_is_packed(g) || !gguf_is_mapped(g))
         return err_set(err, ST_USAGE,
@@ -116,7 +116,7 @@ enum status pack_verify(struct pack_result *result, const struct gguf *g,
     v.sum = XXH3_createState();
     if (!v.buffer || !v.sum)
         st = err_set(err, ST_NO_MEMORY, "no memory to verify %s", gguf_path(g));
-    if (!st)
+    else
         st = check_head(&v, err);
     for (size_t i = 0; !st && i < gguf_n_tensors(g); i++)
         st = check_tensor(&v, i, err);

@@ -250,6 +250,15 @@ static void a_file_that_is_not_there_is_not_verified(void **state)
         err_clear(&err);
         assert_int_equal(pack_verify(&r, g, NULL, NULL, &err), ST_IO);
     }
+    for (size_t i = 0; i < gguf_n_tensors(g); i++) {
+        const struct gguf_tensor *t = gguf_tensor_at(g, i);
+        unsigned char *rows = malloc(t->bytes);
+
+        err_clear(&err);
+        assert_int_equal(
+            gguf_read_rows(g, t, 0, t->n_elems / t->ne[0], true, rows, &err), ST_IO);
+        free(rows);
+    }
     gguf_close(g);
     files_remove(&f);
 }
