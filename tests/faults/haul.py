@@ -5,13 +5,16 @@
 # usage: haul.py BENCH HAUL SRC WORK [--minutes M] [--opens N] [--launches N] [--parts A,B]
 #
 # decode: one open model answers for M minutes. open: a model is opened, answers and is
-# closed N times in one process, in four ways. serve: clients of several kinds for M
-# minutes, all the time but for a moment in each sixtieth of it, when the idle server is
-# looked at. sweep: nano points, as many launches as a sweep of 12 hours makes. Memory,
+# closed N times in one process, in four ways. serve, windows, states: a server whose
+# model keeps pages alone, windows, recurrent states, and clients of all kinds (clients.py)
+# share M minutes. In each sixtieth the idle server is looked at: it holds no request,
+# connection or memory of one, and each page and checkpoint is free or keeps a prefix.
+# sweep: nano points, as many launches as a sweep of 12 hours makes. Memory,
 # descriptors, threads, files of TMPDIR and memory groups are read some sixty times and
 # written to WORK/curve.csv. Between the second fifth and the last one nothing may grow,
 # answers are the same from the first to the last, and every row is there once. Prints a
-# line for each part; ends with 1 if a promise is broken.
+# line for each part; ends with 1 if a promise is broken. Under a sanitizer (SANITIZE),
+# which takes memory itself, servers are judged by what they count alone.
 import argparse
 import collections
 import csv
@@ -26,7 +29,8 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli", "serve"))
-from server import Server  # noqa: E402
+from clients import KINDS, TOO_LONG, Client  # noqa: E402
+from server import THINKS, Server  # noqa: E402
 
 N_SAMPLES = 60
 FIELDS = ["part", "seconds", "work", "rss_kib", "descriptors", "threads", "files", "groups"]
@@ -188,83 +192,64 @@ class Haul:
         if len(keys) != 4 * each or len(set(keys)) != len(keys):
             self.breaks(f"{len(keys)} rows, {len(set(keys))} different, not {4 * each}")
 
-    # ---- a server at full load -----------------------------------------------------------
+    # ---- servers at full load --------------------------------------------------------
 
-    KINDS = [  # each is sent by a client of its own
-        ("/v1/completions", {"prompt": "Once upon a time", "max_tokens": 40, "temperature": 0}),
-        ("/v1/completions", {"prompt": "The dog ran to", "max_tokens": 60, "temperature": 0, "stream": True}),
-        ("/v1/completions", {"prompt": "a " * 150, "max_tokens": 8, "temperature": 0, "cache_prompt": False}),
-        ("/v1/completions", {"prompt": ["One day", "Lily"], "n": 2, "seed": 7, "max_tokens": 20}),
-        ("/v1/chat/completions", {"messages": [{"role": "user", "content": "Say it"}], "max_tokens": 30,
-                                  "temperature": 0, "response_format": {"type": "json_object"}}),
-        ("/v1/chat/completions", {"messages": [{"role": "user", "content": "a"}], "max_tokens": 300,
-                                  "stream": True, "ignore_eos": True}),  # leaves after its first bytes
-    ]
+    SERVERS = {  # fewer pages than all contexts take, so that some answers wait for others
+        "serve": ("stories260K-f32", "512", "--kv-memory", "1220K"),
+        "windows": ("zoo/gpt-oss-mxfp4", "1024", "--kv-memory", "2800K", "--speculate", "lookup"),
+        "states": ("zoo/qwen35-mtp", "1024", "--kv-memory", "1400K", "--speculate", "mtp"),
+    }
+    # What it counts while it answers nothing but the request for its counters.
+    IDLE = {"slm_requests_running": 0, "slm_requests_waiting": 0, "slm_http_connections": 1, "slm_http_requests": 1,
+            "slm_http_body_bytes": 0, "slm_answer_bytes": 0, "slm_schema_bytes": 0}
 
-    def client(self, server, path, body, end):
-        connection = server.connect()
-        is_checked = body.get("temperature") == 0
-        while time.monotonic() < end:
-            try:
-                connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
-                reply = connection.getresponse()
-                if body.get("ignore_eos"):
-                    reply.read(64)
-                    connection.close()
-                    connection = server.connect()
-                    text = None
-                else:
-                    text = reply.read().decode()
-            except OSError as why:
-                self.breaks(path, why)
-                return
-            if reply.status != 200:
-                self.breaks(path, reply.status, text)
-                return
-            self.done += 1
-            if is_checked:
-                got = self.text_of(text)
-                if self.known.setdefault(json.dumps(body), got) != got:
-                    self.breaks(f"another answer to {str(body)[:80]}: {got[:200]}")
-                    return
-        connection.close()
-
-    @staticmethod
-    def text_of(text):
-        events = [e[6:] for e in text.split("\n\n") if e.startswith("data: {")] or [text]
-        choices = [c for e in events for c in json.loads(e)["choices"]]
-        return "".join(c.get("text") or (c.get("delta") or c.get("message") or {}).get("content") or ""
-                       for c in choices)
-
-    def serve(self):
-        server = Server(self.model, "--sequences", "4", "--ctx", "512", "--chat-template", "zephyr")
-        self.begin("serve", server.child.pid)
-        self.known, self.done, self.n_wrong = {}, 0, 0
-        each = max(60 * self.args.minutes / N_SAMPLES, 0.05)
-        for _ in range(N_SAMPLES if self.args.minutes * 60 >= N_SAMPLES * 0.05 else 10):
-            end = time.monotonic() + each
-            clients = [threading.Thread(target=self.client, args=(server, path, body, end))
-                       for path, body in self.KINDS]
-            [c.start() for c in clients]
-            [c.join() for c in clients]
-            self.sample_idle(server)
+    def serve(self, part):
+        with open("template", "w") as f:
+            f.write(THINKS)
+        name, ctx, *options = self.SERVERS[part]
+        server = Server(os.path.join(self.args.src, f"tests/data/models/{name}.gguf"), "--sequences", "4",
+                        "--ctx", ctx, "--chat-template", "./template", *options)
+        self.begin(part, server.child.pid)
+        self.n_wrong = 0
+        known = {} if part == "serve" else None  # others compute in an order that may change the last bits
+        seconds = 60 * self.args.minutes / len(set(self.SERVERS) & set(self.args.parts))
+        kinds = KINDS + [TOO_LONG] if seconds > 60 else KINDS  # each takes seconds
+        clients = [Client(server, kind, known) for kind in kinds]
+        for _ in range(N_SAMPLES if seconds >= N_SAMPLES * 0.05 else 10):
+            end = time.monotonic() + max(seconds / N_SAMPLES, 0.05)
+            threads = [threading.Thread(target=self.run, args=(client, end)) for client in clients]
+            [t.start() for t in threads]
+            [t.join() for t in threads]
             if self.n_wrong:
                 break
+            self.sample_idle(server, sum(c.n for c in clients))
+        m = server.metrics()
+        print(part + ":", ", ".join(f"{m[f'slm_{name}']:.0f} {name.replace('_', ' ')}" for name in (
+            "requests_completed_total", "requests_cancelled_total", "preemptions_total", "cached_tokens_total",
+            "kv_pages", "kv_pages_kept", "checkpoints", "checkpoints_kept")), flush=True)
         code = server.stop(signal.SIGTERM)
         if code or server.said():
-            self.breaks(f"the server ended with {code}: {server.said()[-300:]}")
-        self.judge("requests")
+            self.breaks(f"the server ended with {code}: {server.said()[-3000:]}")
+        if not os.environ.get("SANITIZE"):
+            self.judge("requests")
 
-    def sample_idle(self, server):
+    def run(self, client, end):
+        try:
+            client.run(end)
+        except (Exception, SystemExit) as why:
+            self.breaks(repr(why))
+
+    def sample_idle(self, server, work):
         """Samples an idle server while its only connection is still open; one that a client has
         closed has a descriptor until the server handles that."""
         connection = server.connect()
 
         def is_idle():
             m = server.metrics(connection)
-            return not m["slm_requests_running"] and not m["slm_requests_waiting"] and m["slm_http_connections"] == 1
-        server.wait_until("idle", is_idle)
-        self.sample(tree(server.child.pid), self.done)
+            return (all(m[name] == n for name, n in self.IDLE.items()) and
+                    all(m[n] == m[f"{n}_free"] + m[f"{n}_kept"] for n in ("slm_kv_pages", "slm_checkpoints")))
+        server.wait_until("idle with nothing left", is_idle, 600)
+        self.sample(tree(server.child.pid), work)
         connection.close()
 
 
@@ -275,13 +260,14 @@ def main():
     p.add_argument("--minutes", type=float, default=60, help="for decode, and for serve")
     p.add_argument("--opens", type=int, default=500)
     p.add_argument("--launches", type=int, default=BASE)
-    p.add_argument("--parts", type=lambda text: text.split(","), default=["open", "sweep", "decode", "serve"])
+    p.add_argument("--parts", type=lambda text: text.split(","),
+                   default=["open", "sweep", "decode", *Haul.SERVERS])
     args = p.parse_args()
     os.makedirs(args.work, exist_ok=True)
     args.bench, args.haul, args.src, args.work = map(os.path.abspath, (args.bench, args.haul, args.src, args.work))
     haul = Haul(args)
     for part in args.parts:
-        getattr(haul, part)()
+        haul.serve(part) if part in haul.SERVERS else getattr(haul, part)()
     sys.exit(1 if haul.broken else 0)
 
 

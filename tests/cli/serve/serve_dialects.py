@@ -5,7 +5,7 @@
 import json
 import sys
 
-from server import Server, check
+from server import TAGS, Server, check
 
 model = sys.argv[1]
 TALK = [{"role": "user", "content": "Once upon a time, Lily"}]
@@ -275,10 +275,7 @@ def tools_of_responses(s):
 with open("template", "w") as f:
     f.write(THINKS)
 with open("tools", "w") as f:
-    f.write("{% for t in tools or [] %}{{ t.function.name }} {% endfor %}{% for m in messages %}"
-            "{{ m.role }}: {{ m.content }}{% for c in m.tool_calls or [] %}<call>\n"
-            '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}'
-            "\n</call>{% endfor %}{% endfor %}{% if add_generation_prompt %}assistant: {% endif %}")
+    f.write(TAGS)
 with open("keys", "w") as f:
     f.write("a-key-of-some-length\n")
 for options, tests in ((("--chat-template", "zephyr"), (messages, message_errors, responses)),

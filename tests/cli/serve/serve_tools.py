@@ -7,70 +7,21 @@
 import json
 import sys
 
-from server import Server, check
+from server import HEAD, TAGS, TAIL, THINKS, TOOLS, Server, check, is_valid, joined
 
 model = sys.argv[1]
-# JSON between tags, and XML whose strings are as they are; none of calls.
-HEAD = """{% for t in tools or [] %}{{ t.function.name }} {% endfor %}{% for m in messages %}
-{{ m.role }}: {{ m.content }}"""
-TAIL = """{% endfor %}{% if add_generation_prompt %}
-assistant: {% endif %}"""
-TAGS = HEAD + """{% for c in m.tool_calls or [] %}<call>
-{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}
-</call>{% endfor %}""" + TAIL
+# XML whose strings are as they are.
 XML = HEAD + """{% for c in m.tool_calls or [] %}<call>{{ c.function.name }}
 {% for k, v in c.function.arguments | items %}<arg>{{ k }}</arg><value>{{ v if v is string else v | tojson
 }}</value>{% endfor %}</call>{% endfor %}""" + TAIL
 # A control token of the model's vocabulary marks calls.
 CONTROL = HEAD + """{% for c in m.tool_calls or [] %}<s>{{ c.function.name }}:{{ c.function.arguments | tojson }}
 {% endfor %}""" + TAIL
-THINKS = TAGS.replace("assistant: {% endif %}", "assistant: <think>\n{% endif %}").replace(
-    "{{ m.content }}", "{% if m.reasoning_content %}<think>\n{{ m.reasoning_content }}\n</think>\n\n"
-    "{% endif %}{{ m.content }}")
-
-TOOLS = [
-    {"type": "function", "function": {"name": "now"}},
-    {"type": "function", "function": {
-        "name": "weather", "description": "the weather in a city", "strict": True, "parameters": {
-            "type": "object", "additionalProperties": False, "required": ["city", "days"],
-            "properties": {"city": {"enum": ["Oslo", "Rome"]},
-                           "days": {"type": "integer", "minimum": 1, "maximum": 9}}}}},
-]
 TALK = [{"role": "user", "content": "Once upon a time"}]
 
 
 def named(name):
     return {"type": "function", "function": {"name": name}}
-
-
-def is_valid(call):
-    function = call["function"]
-    arguments = json.loads(function["arguments"])
-    check(call["type"] == "function" and len(call["id"]) == 9, call)
-    if function["name"] == "now":
-        return arguments == {}
-    return (function["name"] == "weather" and sorted(arguments) == ["city", "days"] and
-            arguments["city"] in ("Oslo", "Rome") and 1 <= arguments["days"] <= 9)
-
-
-def joined(events):
-    """A stream's choice as a message, its deltas as clients join them."""
-    text, calls, reason = "", [], None
-    for e in events:
-        for c in e["choices"]:
-            delta = c["delta"]
-            text += delta.get("content") or ""
-            reason = c["finish_reason"] or reason
-            check(delta.get("tool_calls", True), "an event without a call:", e)
-            for d in delta.get("tool_calls", ()):
-                check(d["index"] in (len(calls) - 1, len(calls)), events)
-                if d["index"] == len(calls):
-                    check(d["id"] and d["function"]["name"] and d["type"] == "function", d)
-                    calls.append(d)
-                else:
-                    check("id" not in d and "name" not in d["function"], d)
-                    calls[-1]["function"]["arguments"] += d["function"]["arguments"]
-    return text, calls, reason
 
 
 def without_ids(calls):
