@@ -32,8 +32,8 @@ static enum status damaged(const struct verify *v, const char *what, struct err 
                    gguf_path(v->g), what);
 }
 
-/* Keys are compared in the mapped file: of one that has become shorter since it was
- * opened none is found, so it is read first. */
+/* Keys are compared in the mapped file. A file that has become shorter since it was
+ * opened has none to find, so it is read first. */
 static enum status check_head(const struct verify *v, struct err *err)
 {
     const size_t n = (size_t)gguf_data_offset(v->g);

@@ -228,8 +228,9 @@ class Haul:
             "requests_completed_total", "requests_cancelled_total", "preemptions_total", "cached_tokens_total",
             "kv_pages", "kv_pages_kept", "checkpoints", "checkpoints_kept")), flush=True)
         code = server.stop(signal.SIGTERM)
-        if code or server.said():
-            self.breaks(f"the server ended with {code}: {server.said()[-3000:]}")
+        errors = server.said()
+        if code or errors:
+            self.breaks(f"the server ended with {code}: {errors[-3000:]}")
         if not os.environ.get("SANITIZE"):
             self.judge("requests")
 
