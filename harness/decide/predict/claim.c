@@ -93,32 +93,24 @@ static bool set(double *to, double v)
     return is_new;
 }
 
+static bool set_count(int *to, double v, double max)
+{
+    const bool is_new = *to == 0;
+
+    if (v > max)
+        return false;
+    *to = (int)v;
+    return is_new;
+}
+
 /* False: given before, or beyond what is possible. */
 static bool take_quantity(struct claim *claim, double v, enum quantity of)
 {
-    double whole = 0;
-
-    switch (of) {
-    case SPEED:
-        return set(&claim->tok_per_s, v);
-    case SIZE:
-        return set(&claim->bytes, v);
-    case BANDWIDTH:
-        return set(&claim->gbps, v);
-    case THREADS:
-        whole = claim->n_threads;
-        if (v > SETTING_MAX(threads) || !set(&whole, v))
-            return false;
-        claim->n_threads = (int)v;
-        return true;
-    case CONTEXT:
-        whole = claim->ctx;
-        if (v > SETTING_MAX(ctx) || !set(&whole, v))
-            return false;
-        claim->ctx = (int)v;
-        return true;
-    }
-    return false;
+    return of == SPEED       ? set(&claim->tok_per_s, v)
+           : of == SIZE      ? set(&claim->bytes, v)
+           : of == BANDWIDTH ? set(&claim->gbps, v)
+           : of == THREADS   ? set_count(&claim->n_threads, v, SETTING_MAX(threads))
+                             : set_count(&claim->ctx, v, SETTING_MAX(ctx));
 }
 
 /* A text of the claim; an error where it is given already. */
@@ -302,14 +294,13 @@ static enum status plan_shape(struct predictions *out, const struct claim *claim
 }
 
 /* Whether a file of that shape can have that size. */
-static enum status check_size(struct claim *claim, const struct point_need *need,
+static enum status check_size(const struct claim *claim, const struct point_need *need,
                               struct err *err)
 {
     const double bits = 8 * claim->bytes / (double)need->n_params;
     const double share = claim->bytes / (double)need->weight_bytes;
     char claimed[24], planned[24];
 
-    claim->file_bytes = claim->bytes;
     format_bytes(claimed, sizeof claimed, (uint64_t)claim->bytes);
     format_bytes(planned, sizeof planned, need->weight_bytes);
     if (bits < MIN_BITS || bits > MAX_BITS)
@@ -326,6 +317,26 @@ static enum status check_size(struct claim *claim, const struct point_need *need
     return ST_OK;
 }
 
+enum status claim_apply_need(struct claim *claim, double *min_share,
+                             const struct point_need *need, struct err *err)
+{
+    const double weights = (double)need->weight_bytes;
+    const double share = fmin(1, (double)need->token_bytes / weights);
+    const bool has_size = claim->bytes > 0;
+
+    *min_share = share;
+    if (has_size && check_size(claim, need, err))
+        return ST_USAGE;
+    if (!has_size)
+        claim->bytes = weights;
+    /* a token reads a part of a mixture of experts, whatever the quantisation */
+    if (!has_size || share < MIN_SHARE) {
+        claim->bytes *= share;
+        *min_share = 1;
+    }
+    return ST_OK;
+}
+
 enum status claim_size(struct claim *claim, double *min_share, struct err *err)
 {
     struct predictions plans = {NULL, 0, 0};
@@ -335,22 +346,8 @@ enum status claim_size(struct claim *claim, double *min_share, struct err *err)
     if (!claim->model[0])
         return ST_OK;
     st = plan_shape(&plans, claim, err);
-    if (st == ST_OK) {
-        const struct point_need *need = &plans.v[0].need;
-        const double weights = (double)need->weight_bytes;
-        const double share = fmin(1, (double)need->token_bytes / weights);
-
-        *min_share = share;
-        if (claim->bytes > 0)
-            st = check_size(claim, need, err);
-        else
-            claim->bytes = weights;
-        /* of a mixture of experts a token reads a part, whatever the quantisation */
-        if (!(claim->file_bytes > 0) || share < MIN_SHARE) {
-            claim->bytes *= share;
-            *min_share = 1;
-        }
-    }
+    if (st == ST_OK)
+        st = claim_apply_need(claim, min_share, &plans.v[0].need, err);
     predictions_free(&plans);
     return st;
 }

@@ -24,8 +24,7 @@ struct claim {
     double tok_per_s;
     double bytes; /* of the model's file; after claim_size() what a token reads of it,
                      where that is known to be less */
-    double file_bytes; /* claim_size(): as it was given; 0: not given */
-    double gbps;       /* of the machine */
+    double gbps;  /* of the machine */
     int n_threads, ctx;
     char model[64]; /* a shape */
     char quant[24];
@@ -60,6 +59,10 @@ void claim_judge(struct claim_answer *answer, const struct claim *claim,
 /* Bytes and least share from the claim's shape, where it has one. Errors: those of
  * planning it; ST_USAGE (the shape cannot have that size). */
 enum status claim_size(struct claim *claim, double *min_share, struct err *err);
+
+/* The same from the plan of the shape. Error: ST_USAGE. */
+enum status claim_apply_need(struct claim *claim, double *min_share,
+                             const struct point_need *need, struct err *err);
 
 json_t *claim_json(const struct claim *claim, const struct claim_answer *answer,
                    const struct candidate *c);

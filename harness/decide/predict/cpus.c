@@ -132,7 +132,7 @@ static void append_name(char *list, size_t cap, const char *name)
 {
     if (strlen(list) + strlen(name) + 8 < cap)
         text_append(list, cap, "%s%s", list[0] ? ", " : "", name);
-    else if (strlen(list) < 3 || strcmp(list + strlen(list) - 3, "..."))
+    else if (strcmp(list + strlen(list) - 3, "...")) /* one name always fits */
         text_append(list, cap, ", ...");
 }
 

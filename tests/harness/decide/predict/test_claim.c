@@ -2,7 +2,7 @@
  *
  * test_claim.c - CPUs by name, claims as people write them, and what they are worth
  */
-#include "tests/support/test.h"
+#include "tests/support/tree_root.h"
 
 #include <math.h>
 
@@ -42,6 +42,48 @@ static void cpus_are_found_by_their_words(void **state)
         assert_true(c->source[0] && c->date[0] && c->n_cores > 0);
         assert_true(c->core_gbps < c->peak_gbps);
     }
+    cpus_free(&cpus);
+}
+
+#define CPU(more) "cpus:\n  - {name: A, memory: m, source: s, date: d, " more "}\n"
+
+static void broken_data_sheets_get_a_sentence(void **state)
+{
+    static const struct {
+        const char *text, *words;
+    } cases[] = {
+        {"cpus:\n  - {name: '', memory: m, source: s, date: d, cores: 1, peak_gbps: 9}",
+         "CPU 1 has no name"},
+        {CPU("cores: 0, peak_gbps: 9"), "CPU 1: 0 is outside 1..4096"},
+        {CPU("cores: 2, peak_gbps: fast"), "CPU 1: 'fast' is not a number"},
+        {CPU("cores: 2, peak_gbps: 9, core_gbps: -1"), "CPU 1: -1 is outside"},
+        {CPU("cores: 2, peak_gbps: 9, gops: many"), "CPU 1: 'many' is not a number"},
+        {CPU("cores: 2, peak_gbps: 9, llc: 32 apples"), "CPU 1: '32 apples' is no"},
+        {CPU("cores: 2, peak_gbps: 9, sockets: 2"), "there is no key 'sockets'"},
+        {CPU("cores: 2"), "the key 'peak_gbps' is missing"},
+        {"cpus: []\n", "1"},
+    };
+    char path[128];
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/cpus.yaml", root);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct cpus cpus = {NULL, 7};
+        struct err err = ERR_INIT;
+
+        tree_put(root, "/cpus.yaml", cases[i].text);
+        assert_int_equal(cpus_load(&cpus, path, &err), ST_INPUT);
+        assert_true(!cpus.v && cpus.n == 7);
+        if (!strstr(err.msg, cases[i].words))
+            fail_msg("'%s' lacks '%s'", err.msg, cases[i].words);
+    }
+    struct cpus cpus;
+    struct err err = ERR_INIT;
+
+    tree_put(root, "/cpus.yaml", CPU("cores: 2, peak_gbps: 9, llc: 32M"));
+    assert_int_equal(cpus_load(&cpus, path, &err), ST_OK);
+    assert_int_equal(cpus.v[0].llc_bytes, 32 << 20);
+    assert_true(cpus.v[0].core_gbps == 0 && cpus.v[0].gops == 0);
     cpus_free(&cpus);
 }
 
@@ -97,6 +139,17 @@ static void claims_are_read_as_people_write_them(void **state)
     assert_float_equal(c.gbps, 50, 1e-9);
     assert_int_equal(claim_parse(&c, "5 tok/s, 1.2 TB/s, 4096 MB", &err), ST_OK);
     assert_float_equal(c.gbps, 1200, 1e-9);
+
+    /* parts without anything in them; a name is cut to what its field holds */
+    assert_int_equal(claim_parse(&c,
+                                 ",,5 tok/s, , 4 GB,the processor of a machine "
+                                 "whose name has more than sixty characters,",
+                                 &err),
+                     ST_OK);
+    assert_float_equal(c.tok_per_s, 5, 1e-9);
+    assert_float_equal(c.bytes, 4e9, 1);
+    assert_string_equal(c.cpu, "the processor of a machine whose name has more than "
+                               "sixty chara");
 }
 
 static void what_is_no_claim_gets_a_sentence(void **state)
@@ -129,6 +182,8 @@ static void what_is_no_claim_gets_a_sentence(void **state)
         {"5 tok/s, llama-2-7b:Q4_0, Q8_0", "'Q8_0' is a second one, after 'Q4_0'"},
         {"5 tok/s, Q4_0, Q4_0, 4 GB", "is a second one"},
         {"5 tok/s, llama-2-7b, qwen3-4b, 4 GB", "'qwen3-4b' is a second one"},
+        {"5 tok/s, llama-2-7b, qwen3-4b:Q4_0", "'qwen3-4b:Q4_0' is a second one"},
+        {"0000000000000000000000000000000005 tok/s, 4 GB", "has no speed"},
     };
 
     (void)state;
@@ -158,6 +213,71 @@ static void long_claims_are_refused(void **state)
     text[511] = '\0';
     assert_int_equal(claim_parse(&c, text, &err), ST_OK);
     assert_true(c.tok_per_s == 5 && c.bytes == 4e9);
+}
+
+/* Plans as they are made of shapes: a dense model, whose tokens read nearly all of its
+ * file, and a mixture of experts, whose tokens read a tenth. */
+static const struct point_need dense = {.n_params = 6738415616,
+                                        .weight_bytes = 3800000000,
+                                        .token_bytes = 3724000000},
+                               mixture = {.n_params = 30532122624,
+                                          .weight_bytes = 17000000000,
+                                          .token_bytes = 1700000000};
+
+static void sizes_are_those_of_the_shape(void **state)
+{
+    static const struct {
+        const char *text;
+        const struct point_need *need;
+        double bytes, min_share;
+    } cases[] = {
+        {"5 tok/s, llama-2-7b, 4.1 GB", &dense, 4.1e9, 0.98},
+        {"5 tok/s, llama-2-7b:Q4_0, 4.1 GB", &dense, 4.1e9, 0.98},
+        {"5 tok/s, llama-2-7b:Q4_0", &dense, 3.724e9, 1},
+        {"5 tok/s, qwen3-30b-a3b, 18 GB", &mixture, 1.8e9, 1},
+        {"5 tok/s, qwen3-30b-a3b:Q4_0", &mixture, 1.7e9, 1},
+    };
+    struct claim c;
+    struct err err = ERR_INIT;
+    double min_share = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(claim_parse(&c, cases[i].text, &err), ST_OK);
+        if (claim_apply_need(&c, &min_share, cases[i].need, &err))
+            fail_msg("%s: %s", cases[i].text, err.msg);
+        assert_float_equal(c.bytes, cases[i].bytes, 1);
+        assert_float_equal(min_share, cases[i].min_share, 1e-9);
+    }
+    /* without a shape nothing is planned */
+    assert_int_equal(claim_parse(&c, "5 tok/s, 4 GB", &err), ST_OK);
+    assert_int_equal(claim_size(&c, &min_share, &err), ST_OK);
+    assert_float_equal(c.bytes, 4e9, 1);
+    assert_float_equal(min_share, 0.9, 1e-9);
+}
+
+static void sizes_that_no_file_has_are_refused(void **state)
+{
+    static const struct {
+        const char *text, *words;
+    } cases[] = {
+        {"5 tok/s, llama-2-7b, 100 MB", "are 0.12 bits each; files have 1 to 34"},
+        {"5 tok/s, llama-2-7b, 400 GB", "bits each; files have 1 to 34"},
+        {"5 tok/s, llama-2-7b:Q4_0, 13 GB", "llama-2-7b:Q4_0 has 3.5"},
+        {"5 tok/s, llama-2-7b:Q4_0, 2 GB", "leave out the size or the quantisation"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct claim c;
+        struct err err = ERR_INIT;
+        double min_share;
+
+        assert_int_equal(claim_parse(&c, cases[i].text, &err), ST_OK);
+        assert_int_equal(claim_apply_need(&c, &min_share, &dense, &err), ST_USAGE);
+        if (!strstr(err.msg, cases[i].words))
+            fail_msg("'%s' lacks '%s'", err.msg, cases[i].words);
+    }
 }
 
 static struct claim_answer judge(double tok_per_s, double llc_bytes)
@@ -200,9 +320,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(long_claims_are_refused),
         cmocka_unit_test(cpus_are_found_by_their_words),
+        cmocka_unit_test_setup_teardown(broken_data_sheets_get_a_sentence, make_root,
+                                        remove_root),
         cmocka_unit_test(few_threads_read_less),
         cmocka_unit_test(claims_are_read_as_people_write_them),
         cmocka_unit_test(what_is_no_claim_gets_a_sentence),
+        cmocka_unit_test(sizes_are_those_of_the_shape),
+        cmocka_unit_test(sizes_that_no_file_has_are_refused),
         cmocka_unit_test(claims_are_judged_by_bandwidth),
     };
 

@@ -242,6 +242,7 @@ static void prices_given_are_read(void **state)
                                       "a=0.000000000000000000000000000001"};
     static const char *const good[] = {"a=0.06", "b=c=7EUR"};
     static const char *const machines[] = {"a", "b=c"}, *const one[] = {"a"};
+    static const char *const other[] = {"d*=1"};
     struct prices prices = {NULL, 0};
 
     (void)state;
@@ -263,6 +264,9 @@ static void prices_given_are_read(void **state)
     assert_int_equal(prices_check_machines(good, 2, machines, 2, &err), ST_OK);
     assert_int_equal(prices_check_machines(good, 2, one, 1, &err), ST_USAGE);
     assert_non_null(strstr(err.msg, "no machine here is named 'b=c'; there is: a"));
+    err_clear(&err);
+    assert_int_equal(prices_check_machines(other, 1, machines, 2, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "is named 'd*'; there are: a, b=c"));
 }
 
 static void without_prices_speed_counts(void **state)
@@ -359,6 +363,7 @@ static void broken_prices_get_a_sentence(void **state)
     } cases[] = {
         {"prices: [{machine: a, per_hour: 0, currency: USD}]\n",
          "price 1: 0 is outside"},
+        {"prices: [{machine: a, per_hour: 1, currency: ''}]\n", "must not be empty"},
         {"prices: [{machine: a, per_hour: x, currency: USD}]\n", "'x' is not a number"},
         {"prices: [{machine: a, per_hour: 1}]\n", "'currency' is missing"},
         {"prices: [{machine: '', per_hour: 1, currency: USD}]\n", "must not be empty"},
