@@ -218,8 +218,8 @@ static const char *first_problem(sqlite3_stmt *s, int *len)
 
     if (!text)
         text = "no memory to check it";
-    if (!strncmp(text, "***", 3) && strchr(text, '\n'))
-        text = strchr(text, '\n') + 1;
+    if (!strncmp(text, "***", 3))
+        text += strcspn(text, "\n") + (strchr(text, '\n') != NULL);
     *len = (int)strcspn(text, "\n");
     return text;
 }
@@ -243,7 +243,7 @@ static enum status check_tree(sqlite3 *db, const char *path, const char *table,
         if (strcmp(text, "ok"))
             st =
                 err_set(err, ST_INPUT, "%s is not a complete database of results: %.*s",
-                        path, len < 200 ? len : 200, text);
+                        path, len, text);
     }
     sqlite3_finalize(s);
     return st;

@@ -104,8 +104,11 @@ static enum status match_columns(struct reader *r, struct err *err)
     for (int i = 0; i < r->n_columns; i++) {
         const char *name = sqlite3_column_name(r->rows, i);
 
-        r->column[i] = name ? row_field(name) : NULL;
-        for (size_t k = 0; name && k < N_COLUMNS; k++)
+        if (!name)
+            return err_set(err, ST_NO_MEMORY, "no memory for the columns of %s",
+                           r->path);
+        r->column[i] = row_field(name);
+        for (size_t k = 0; k < N_COLUMNS; k++)
             if (!strcmp(name, column_name(k)))
                 r->at[k] = i;
     }

@@ -3,59 +3,13 @@
  * test_history_db.c - databases that a stranger has made: rows without an end, schemas
  * that compute, journals that delete
  */
-#include "tests/support/test.h"
+#include "tests/support/history_file.h"
 
 #include <signal.h>
-#include <sqlite3.h>
 #include <sys/stat.h>
 
-#include "harness/base/interrupt.h"
 #include "harness/decide/history/history_db.h"
 #include "harness/rows/result_set.h"
-
-#define PAGE 512
-
-static char scratch[] = "test_history_db_XXXXXX";
-
-static int make_scratch(void **state)
-{
-    (void)state;
-    interrupt_catch();
-    return mkdtemp(scratch) ? 0 : -1;
-}
-
-static int remove_scratch(void **state)
-{
-    char command[64];
-
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", scratch);
-    return system(command);
-}
-
-/* A database of n_rows rows, after which it runs `more`. */
-static void make(const char *path, int n_rows, const char *more)
-{
-    sqlite3 *db;
-    char *sql = sqlite3_mprintf(
-        "PRAGMA page_size = %d; PRAGMA application_id = 1397509474; "
-        "CREATE TABLE machines (machine TEXT PRIMARY KEY, name, profile) WITHOUT "
-        "ROWID; "
-        "CREATE TABLE rows (run, run_utc, commit_id, version, compiler, host, machine, "
-        "point, attempt, utc, kind, status); WITH RECURSIVE n(i) AS (SELECT 1 UNION "
-        "ALL "
-        "SELECT i + 1 FROM n WHERE i < %d) INSERT INTO rows SELECT 'r', "
-        "'2026-01-01T00:00:00Z', 'c', 'v', 'gcc', 'h', NULL, 'p' || i, 1, "
-        "'2026-01-01T00:00:00Z', 'decode', 'ok' FROM n; %s",
-        PAGE, n_rows, more);
-
-    unlink(path);
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
-        fail_msg("%s", sqlite3_errmsg(db));
-    sqlite3_close(db);
-    sqlite3_free(sql);
-}
 
 static void put_be32(unsigned char *at, size_t v)
 {
@@ -192,9 +146,6 @@ static void a_schema_has_an_end(void **state)
     interrupt_forget();
     result_set_free(&h);
 }
-
-/* That of `bench history add`. */
-#define KEY "CREATE UNIQUE INDEX k ON rows (run, point, attempt, utc)"
 
 static void no_row_is_left_out_or_deleted(void **state)
 {
@@ -352,6 +303,21 @@ static void a_journal_deletes_nothing(void **state)
     assert_int_equal(add_one(path, &err), ST_INPUT);
     assert_int_equal(stat(victim, &st), -1);
     unlink(journal);
+
+    /* What is left of nothing: too short for a name, or without one. */
+    for (size_t n = 3; n < 17; n += 13) {
+        static const char zeros[16];
+
+        f = fopen(journal, "wb");
+        assert_int_equal(fwrite(zeros, 1, n, f), n);
+        fclose(f);
+        err = (struct err)ERR_INIT;
+        if (result_set_read(&h, path, NULL, &err))
+            fail_msg("a journal of %zu bytes: %s", n, err.msg);
+        assert_int_equal(h.n_rows, 3);
+        result_set_free(&h);
+        unlink(journal);
+    }
 
     /* A pipe that nobody writes to. */
     assert_int_equal(mkfifo(journal, 0600), 0);

@@ -139,6 +139,32 @@ static void rows_of_sweeps_and_gates_share_a_file(void **state)
     history_gates_free(&gates);
 }
 
+/* An empty table of gates; a gate against stored rows; one without a machine. */
+static void other_gates_come_back_too(void **state)
+{
+    struct history_gates gates;
+    struct gate_result *r = make_gate("2026-01-16T10:15:00Z");
+    struct err err = ERR_INIT;
+
+    (void)state;
+    unlink(path);
+    add("2026-01-15T10:15:00Z", NULL);
+    run_sql("DELETE FROM gates");
+    assert_int_equal(history_gates_read(&gates, path, &err), ST_OK);
+    assert_int_equal(gates.n, 0);
+    history_gates_free(&gates);
+    r->mode = GATE_MODE_BASELINE;
+    r->has_machine = false;
+    assert_int_equal(history_gates_add(path, r, NULL, &err), ST_OK);
+    assert_int_equal(history_gates_read(&gates, path, &err), ST_OK);
+    assert_int_equal(gates.n, 2);
+    assert_string_equal(gates.v[0].mode, "baseline");
+    assert_string_equal(gates.v[0].machine, "");
+    assert_string_equal(gates.v[0].machine_name, "");
+    history_gates_free(&gates);
+    free(r);
+}
+
 static size_t printed(const struct history_gates *gates, const char *only,
                       uint64_t last, char **text)
 {
@@ -214,6 +240,12 @@ static void what_a_stranger_has_made_is_refused(void **state)
     refused("ALTER TABLE gates ADD COLUMN x AS (utc || 'y')",
             "not as `bench history add` makes them", true);
     refused("DROP TABLE gates; CREATE TABLE gates (gate)", "no such column", true);
+    refused("UPDATE gates SET seconds = x'00'", "column seconds is not a number", true);
+    refused("DROP TABLE gates; CREATE TABLE gates (gate)", "no column named", false);
+    refused("CREATE UNIQUE INDEX u ON gates (measure)", "constraints that are not",
+            false);
+    refused("DROP TABLE machines; CREATE TABLE machines (machine)",
+            "1 columns but 3 values", false);
     refused("CREATE INDEX i ON gates (abs(ratio))", "indexes of expressions", false);
     refused("ALTER TABLE gates ADD COLUMN x DEFAULT 3", "have defaults", false);
     refused("PRAGMA application_id = 1", "of another program", false);
@@ -224,6 +256,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_gate_comes_back_as_it_was),
         cmocka_unit_test(rows_of_sweeps_and_gates_share_a_file),
+        cmocka_unit_test(other_gates_come_back_too),
         cmocka_unit_test(the_list_is_chosen_and_harmless),
         cmocka_unit_test(what_a_stranger_has_made_is_refused),
     };
