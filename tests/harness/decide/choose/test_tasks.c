@@ -85,6 +85,26 @@ static void test_refused(void **state)
     refuse("{\"prompt\": \"a\", \"schema\": {\"type\": \"x\"}}", "the type 'x'");
 }
 
+/* The largest file there may be is read, one more task is refused. */
+static void test_limit(void **state)
+{
+    static const char line[] = "{\"prompt\": \"a\", \"answers\": [\"b\"]}\n";
+    char *text = malloc((TASKS_MAX + 1) * (sizeof line - 1) + 1);
+    struct tasks t;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_non_null(text);
+    for (size_t i = 0; i <= TASKS_MAX; i++)
+        strcpy(text + i * (sizeof line - 1), line);
+    refuse(text, "more than");
+    write_file(text, TASKS_MAX * (sizeof line - 1));
+    assert_int_equal(tasks_read(&t, path, &err), ST_OK);
+    assert_int_equal(t.n, TASKS_MAX);
+    tasks_free(&t);
+    free(text);
+}
+
 static void test_answers(void **state)
 {
     static char *answers[] = {"Paris", "the city", "42", "(a)"};
@@ -123,6 +143,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_read),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_limit),
         cmocka_unit_test(test_answers),
     };
 
