@@ -61,6 +61,10 @@ else
 fi
 refused 2 "--mem does not reach into a container" "${gate[@]}" --mem 1G \
     --a-launch "podman run -p {port}:80 old" --b-launch "X=1 /usr/bin/docker run -p {port}:80 new"
+for way in "sudo docker" "  docker" "env X=1 podman" "timeout 9 /usr/local/bin/nerdctl" "exec 'docker'" "docker-compose"; do
+    refused 2 "--mem does not reach into a container" "${gate[@]}" --mem 1G \
+        --a-launch "$way run -p {port}:80 old" --b-launch "x --model docker.gguf --port {port}"
+done
 refused 2 "a server's command has {port}" "${gate[@]}" --a-launch "llama-server"
 refused 2 "A is a build of bench and B a server" "${gate[@]}" --b-launch "x --port {port}"
 

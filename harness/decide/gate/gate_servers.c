@@ -73,19 +73,24 @@ static enum status is_server(const struct gate_run *run, int side, bool *is,
     return ST_OK;
 }
 
-/* docker and podman are clients: the container is no child of theirs, or of ours. */
+/* docker and podman are clients: the container is no child of theirs, or of ours. Any
+ * word of the command counts, as sudo and others may begin it. */
 static bool runs_container(const char *command)
 {
-    static const char *const clients[] = {"docker ", "podman ", "nerdctl "};
-    const char *at = command;
+    static const char *const clients[] = {"docker", "docker-compose", "podman",
+                                          "nerdctl"};
+    static const char between[] = " \t\r\n'\"`()$;&|\\";
     bool is = false;
 
-    while (strcspn(at, "=") < strcspn(at, " ")) /* NAME=VALUE */
-        at += strcspn(at, " ") + strspn(at + strcspn(at, " "), " ");
-    for (const char *slash; (slash = memchr(at, '/', strcspn(at, " ")));)
-        at = slash + 1;
-    for (size_t i = 0; i < sizeof clients / sizeof *clients; i++)
-        is = is || !strncmp(at, clients[i], strlen(clients[i]));
+    for (const char *at = command; !is && *(at += strspn(at, between));) {
+        const size_t n = strcspn(at, between);
+        const char *slash = memrchr(at, '/', n), *name = slash ? slash + 1 : at;
+
+        for (size_t i = 0; i < sizeof clients / sizeof *clients; i++)
+            is |= strlen(clients[i]) == n - (size_t)(name - at) &&
+                  !strncmp(name, clients[i], strlen(clients[i]));
+        at += n;
+    }
     return is;
 }
 

@@ -52,20 +52,19 @@ file_limited() { (ulimit -f 0 && "$@"); }
 code=0
 file_limited "$BENCH" fields --markdown 2>&1 >file | cat >err || true
 grep -q "^bench: cannot write to standard output$" err || fail "ulimit -f 0: $(cat err)"
-for command in "quantize $model Q8_0 -o new.gguf" "synth nano:Q4_0 -o new.gguf" "tokenize -m $model --json text" \
-    "plot plot" "export plot -o new.txt" "history add plot --db new.db"; do
-    code=0
+for command in "quantize $model new.gguf Q8_0" "synth nano:Q4_0 -o new.gguf" "pack $model -o new.gguf" \
+    "tokenize -m $model --json text" "plot plot" "rows plot -o new.txt" "history add new.db plot" \
+    "report plot -o new.html"; do
     file_limited "$BENCH" $command 2>&1 >file | cat >err
     code=${PIPESTATUS[0]}
-    [ "$code" -lt 128 ] || fail "'$command' with ulimit -f 0 ended with $code"
-    [ -s err ] || fail "'$command' with ulimit -f 0 prints no reason, and $code"
+    [ "$code" = 2 ] || [ "$code" = 3 ] || fail "'$command' with ulimit -f 0 ended with $code: $(cat err)"
+    grep -q "^bench: .*\(File too large\|cannot write\|full\|I/O error\)" err || fail "'$command' with ulimit -f 0: $(cat err)"
 done
-[ ! -s new.gguf ] && [ ! -s new.txt ] || fail "something was written"
+for file in new.gguf new.txt new.html; do [ ! -e $file ] || fail "$file was written"; done
 
 # ---- small stacks
 stack_limited() { (ulimit -s 64 && "$@"); }
-for command in "gguf $model" "topo" "decode -m $model -t 2 -n 4 --budget 0.1" "tokenize -m $model text" \
-    "generate -m $model -t 2 -n 4 text" "rows plot" "fields --json"; do
+for command in "gguf $model" topo "tokenize -m $model text" "generate -m $model -t 2 -n 4 -p text" "rows plot"; do
     code=0
     stack_limited "$BENCH" $command >out 2>err || code=$?
     [ "$code" = 0 ] || { [ "$code" = 3 ] && grep -q "^bench: stacks are limited to 64 KiB here" err; } ||
