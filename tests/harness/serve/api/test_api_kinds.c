@@ -344,8 +344,6 @@ static void chats(void **state)
         {API_CHAT,
          ASK TOOL ", 'tool_choice': {'type': 'function', 'function': {'name': 'g'}}}",
          "tool_choice", "there is no tool g"},
-        {API_CHAT, ASK TOOL ", 'response_format': {'type': 'json_object'}}",
-         "response_format", "tools and response_format together"},
         {API_TEMPLATE, "{'messages': [{'role': 'robot', 'content': 'a'}]}", "messages",
          "role must be"},
         {API_TEMPLATE, ASK "'add_generation_prompt': false, 'chat_template': '}'}",
@@ -354,6 +352,7 @@ static void chats(void **state)
     static const char *const taken[] = {
         ASK "'logprobs': true, 'top_logprobs': 5, 'thinking_budget': -1}",
         ASK "'reasoning_budget': 0, 'max_completion_tokens': -1}",
+        ASK TOOL ", 'response_format': {'type': 'json_object'}}",
         ASK TOOL ", 'tool_choice': 'none', 'response_format': {'type': 'json_object'}}",
         ASK "'documents': [], 'tools': [], 'chat_template_kwargs': {}}",
         "{'messages': [{'role': 'assistant', 'tool_calls': [{'id': 'i', 'function': "
