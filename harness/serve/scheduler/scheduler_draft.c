@@ -28,8 +28,11 @@
 #include "harness/serve/scheduler/scheduler_impl.h"
 
 /* What drafts may lose: plain steps, and a share of all time. */
-#define LOSS_STEPS 4.0
+#define LOSS_STEPS 8.0
 #define LOSS_SHARE 0.008
+
+/* A pass counts as this multiple of what was expected at most. */
+#define OUTLIER 1.5
 
 enum {
     /* Tokens of an answer, before any is complete. */
@@ -58,7 +61,8 @@ enum status scheduler_open_drafts(struct scheduler *s, struct err *err)
     const struct slm_info *info = slm_info(s->params.m);
     const int rows = info->n_logits - s->n_sequences;
 
-    speculate_rates_begin(&s->rates, scheduler_guessed_ids(s) > 0);
+    speculate_rates_begin(&s->rates, s->params.drafts == SCHEDULER_MTP ||
+                                         s->params.drafts == SCHEDULER_DRAFT);
     if (s->params.drafts == SCHEDULER_PLAIN)
         return ST_OK;
     if (s->params.drafts == SCHEDULER_MTP)
@@ -355,11 +359,16 @@ static int take_guesses(struct scheduler *s, int n)
     return n_left;
 }
 
-/* A pass took this long. */
+/* A pass took this long. One that took much longer than was expected was interrupted,
+ * or the first of its kind. */
 static void count_guess(struct scheduler *s, double work, uint64_t begin_ns)
 {
+    const double most = OUTLIER * guess_s(s, work);
+    double took;
+
     step_cost_add(&s->guess_cost, work, scheduler_seconds(begin_ns, clock_ns()));
-    s->guessed_s += step_cost_s(&s->guess_cost, work);
+    took = step_cost_s(&s->guess_cost, work);
+    s->guessed_s += most > 0 && took > most ? most : took;
 }
 
 /* The model's layer or a draft model guesses for all that draft at once, a token a

@@ -398,7 +398,8 @@ static void test_draft_model_fails(void **state)
 
 /* What a draft model does for an answer of n_text tokens in the next step, where the
  * model takes 1 s for a token and gained_s were gained so far: > 0: it drafts, < 0: it
- * reads. Its text has 245 tokens, all unread; it reads one in read_s. */
+ * reads. Its text has 245 tokens, all unread; it reads one in read_s, and its guesses
+ * are trusted at first. */
 static int planned_by_model(int n_text, double read_s, double gained_s)
 {
     const struct setting set = {
@@ -427,7 +428,7 @@ static int planned_by_model(int n_text, double read_s, double gained_s)
     c = served_submit(s, &p);
     c->seq = 0;
     c->n_done = c->n - 1;
-    c->rates.rate[0] = 0.9;
+    speculate_rates_follow(&c->rates, &s->rates);
     s->part_of[0] = c;
     s->parts[0] = (struct slm_part){.seq = 0, .n = 1};
     s->n_parts = 1;
@@ -452,9 +453,11 @@ static void test_reading_rule(void **state)
     (void)state;
     assert_int_equal(planned_by_model(500, 0.002, 0), -64);
     assert_int_equal(planned_by_model(3, 0.02, 100), 0);
-    assert_int_equal(planned_by_model(500, 0.02, 0), 0);
-    assert_int_equal(planned_by_model(500, 0.02, 100), -64);
-    assert_int_equal(planned_by_model(500, 0.002, -4), 0);
+    assert_int_equal(planned_by_model(500, 0.04, 0), 0);
+    assert_int_equal(planned_by_model(500, 0.04, 100), -64);
+    assert_int_equal(planned_by_model(500, 0.002, -8), 0);
+    /* guesses of 0.6 s pay where four of five are right, and not where one of two is */
+    assert_int_equal(planned_by_model(500, 0.1, 100), -64);
 }
 
 /* ---- what they save -------------------------------------------------------------- */
