@@ -251,6 +251,14 @@ static struct seen read_replies(const struct replies *r, const struct head *head
     return seen;
 }
 
+/* Whether a large request is refused once, and once ends the connection: libmicrohttpd
+ * has one memory for headers and its own reply, and closes where they leave no room for
+ * it, which depends on how they come. */
+static bool has_no_room(const struct seen *a, const struct seen *b, size_t size)
+{
+    return size > SERVER_MAX_HEADER / 4 && a->n == 1 && a->status >= 400 && !b->n;
+}
+
 /* ---- the target ------------------------------------------------------------------ */
 
 static void serve(const uint8_t *data, size_t size)
@@ -270,7 +278,8 @@ static void serve(const uint8_t *data, size_t size)
                   a.n);
     /* which refusal is the first, one for its size or another, depends on how it comes
      */
-    if (a.n != b.n || (a.status != b.status && (a.status < 400 || b.status < 400)))
+    if (!has_no_room(&a, &b, size) && !has_no_room(&b, &a, size) &&
+        (a.n != b.n || (a.status != b.status && (a.status < 400 || b.status < 400))))
         fuzz_fail("whole it is answered with %d, %d replies, in parts with %d, %d",
                   a.status, a.n, b.status, b.n);
     free(whole.bytes);
