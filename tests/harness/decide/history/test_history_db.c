@@ -3,7 +3,7 @@
  * test_history_db.c - databases that a stranger has made: rows without an end, schemas
  * that compute, journals that delete
  */
-#include "tests/support/history_file.h"
+#include "tests/harness/decide/history/history_file.h"
 
 #include <signal.h>
 #include <sys/stat.h>

@@ -3,7 +3,7 @@
  * test_history_tables.c - tables of a stranger: values of other types, tables that take
  * no rows, and what SQLite reports
  */
-#include "tests/support/history_file.h"
+#include "tests/harness/decide/history/history_file.h"
 
 #include <signal.h>
 #include <sys/stat.h>
