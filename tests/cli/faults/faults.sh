@@ -21,8 +21,7 @@ if ! is_full; then
     faults files --positions 1 --commands decode,quantize,pack,history \
         --kinds open,read,write,fsync,rename,unlink,mkdir,truncate,mmap,fork,thread,exec,pipe,stat,list,lock,cgroup,io_uring
     faults locks --positions every --once --commands quality --kinds lock --faults ENOLCK
-    faults kept --positions every --once --commands chosen --kinds stat --faults EIO
-    faults distinct --positions distinct --once --commands convert --kinds stat,list --faults EIO
+    faults distinct --positions distinct --once --commands convert --kinds list
     # A server that never has to wait is ended by SIGTERM, too.
     faults serve --positions 1 --commands serve --kinds accept,send,thread \
         --faults EMFILE,ECONNABORTED,EPIPE,EAGAIN
