@@ -19,7 +19,8 @@
 #include "harness/stats/stats.h"
 
 #define MIN_TO_DESPAIR 8 /* rounds, before a machine counts as always disturbed */
-#define MAX_AGAIN      4 /* times that a turn is played again */
+#define MAX_AGAIN      4 /* times that a turn is played again, while its launch takes */
+#define MAX_SLOWER     4 /* no more than this many times what the plan has for it */
 #define LOOK_NS \
     50000000 /* how long the machine is looked at; several ticks of its counters */
 #define MAX_LOOKS    40
@@ -195,6 +196,12 @@ static void add_noise(struct noise *sum, const struct noise *turn)
     sum->n_threads = larger(sum->n_threads, turn->n_threads);
 }
 
+static bool is_late(const struct gate_run *run)
+{
+    return gate_run_seconds(run) - run->launch_begin_s >
+           MAX_SLOWER * run->plan.launch_s;
+}
+
 /* A turn; a long one until it was not disturbed: on a busy machine hardly any round of
  * four long turns is undisturbed as a whole, and many a turn is. Where the machine does
  * not become calm, nothing is gained by waiting. */
@@ -209,7 +216,7 @@ static enum status play_turn(struct gate_run *run, int side, int step, int n,
             return st;
         if (!*turn->why)
             noise_disturbed(&turn->noise, turn->why, sizeof turn->why);
-        if (!*turn->why || !left || run->n_restless >= MAX_RESTLESS)
+        if (!*turn->why || !left || run->n_restless >= MAX_RESTLESS || is_late(run))
             return ST_OK;
         if (!run->calm(run)) {
             run->n_restless++;
@@ -417,6 +424,7 @@ enum status gate_run_launch(struct gate_run *run, struct err *err)
     const double begin = gate_run_seconds(run);
     enum status st;
 
+    run->launch_begin_s = begin;
     snprintf(run->doing, sizeof run->doing, "launch %zu, %zu fit the budget",
              run->r->n_launches + 1, run->plan.max_launches);
     memset(run->charge, 0, sizeof run->charge);

@@ -68,6 +68,7 @@ struct gate_run {
     uint64_t random, begin_ns;
     struct gate_timing timing;        /* from which the plan was made */
     double launches_s, next_launch_s; /* all so far; the next, as expected */
+    double launch_begin_s;            /* of this one */
     struct progress progress;
     char doing[64];
 };

@@ -472,17 +472,19 @@ static void rounds_are_whole_lines(void **state)
 /* ---- turns ----------------------------------------------------------------------- */
 
 static int n_turns, n_disturbed; /* played; disturbed from the second one on */
+static double turn_s;            /* that each takes */
 
 static enum status some_turn(struct gate_run *run, int side, int step, int n,
                              struct gate_turn *turn, struct err *err)
 {
     const bool is_disturbed = n_turns >= 1 && n_turns <= n_disturbed;
 
-    (void)run, (void)side, (void)step, (void)n, (void)err;
+    (void)side, (void)step, (void)n, (void)err;
     turn->seconds = is_disturbed ? 8 : 2;
     if (is_disturbed)
         snprintf(turn->why, sizeof turn->why, "others 50 %%");
     n_turns++;
+    run->begin_ns -= (uint64_t)(turn_s * 1e9); /* a clock of its own */
     return ST_OK;
 }
 
@@ -560,6 +562,14 @@ static void long_turns_are_played_again_one_by_one(void **state)
     assert_int_equal(n_turns, 8);
     assert_int_equal(r->n_again, 0);
     assert_true(has_waited);
+
+    /* nor is a turn played again where its launch takes too long already */
+    is_calm = true;
+    turn_s = 2.1; /* a launch is expected to take 1 s */
+    play(true, 4, r);
+    turn_s = 0;
+    assert_int_equal(n_turns, 4 + 4); /* none by itself, all with their round */
+    assert_int_equal(r->n_again, 0);
     free(r);
 }
 
