@@ -21,6 +21,7 @@
  * Where layers have states, tokens before a rejected one run again in the next step;
  * that is part of what a draft costs.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,8 +29,8 @@
 #include "harness/serve/scheduler/scheduler_impl.h"
 
 /* What drafts may lose: plain steps, and a share of all time. */
-#define LOSS_STEPS 8.0
-#define LOSS_SHARE 0.008
+#define LOSS_STEPS 4.0
+#define LOSS_SHARE 0.004
 
 /* A pass counts as this multiple of what was expected at most. */
 #define OUTLIER 1.5
@@ -45,7 +46,13 @@ enum {
      * how long that takes. */
     MIN_READ = 8,
     FIRST_READ = 64,
+    /* Times that a pass is timed before the first request, and its most tokens. */
+    N_TIMED = 3,
+    MAX_TIMED = 8,
 };
+
+/* Passes that take longer are not timed: they wait for a disk. */
+#define MAX_TIMED_S 0.5
 
 /* A part that may have a draft. */
 struct drafter {
@@ -54,6 +61,51 @@ struct drafter {
     double all;  /* probability that all that are taken are accepted */
     double next; /* and one more */
 };
+
+/* The shortest of some passes over n tokens of an empty sequence. */
+static enum status time_pass(struct slm *m, int n, enum slm_logits which, double *s,
+                             struct err *err)
+{
+    static const int32_t tokens[FIRST_READ];
+    const struct slm_part part = {.tokens = tokens, .n = n, .which = which};
+    enum status st = ST_OK;
+
+    *s = INFINITY;
+    for (int i = 0; i < N_TIMED && !st && (i == 0 || *s < MAX_TIMED_S); i++) {
+        const uint64_t begin_ns = clock_ns();
+
+        st = slm_batch(m, &part, 1, err);
+        *s = fmin(*s, scheduler_seconds(begin_ns, clock_ns()));
+        slm_seq_truncate(m, 0, 0);
+    }
+    return st;
+}
+
+/* What steps with drafts take, and guesses: between a token and a whole prompt it
+ * cannot be told by what lies on either side. */
+static enum status time_drafts(struct scheduler *s, struct err *err)
+{
+    struct slm *draft = s->params.draft;
+    enum status st = ST_OK;
+    double took = 0;
+
+    for (int n = 1; n <= MAX_TIMED && n <= s->max_drafted + 1 && !st; n *= 2) {
+        st = time_pass(s->params.m, n, SLM_LOGITS_ALL, &took, err);
+        if (took > MAX_TIMED_S)
+            return st;
+        if (!st)
+            step_cost_add_timed(&s->cost, n, took);
+    }
+    for (int n = 1; draft && n <= FIRST_READ && !st; n *= FIRST_READ) {
+        if (n > slm_info(draft)->n_batch)
+            break;
+        st =
+            time_pass(draft, n, n == 1 ? SLM_LOGITS_LAST : SLM_LOGITS_NONE, &took, err);
+        if (!st)
+            step_cost_add_timed(&s->guess_cost, n, took);
+    }
+    return st;
+}
 
 enum status scheduler_open_drafts(struct scheduler *s, struct err *err)
 {
@@ -73,8 +125,9 @@ enum status scheduler_open_drafts(struct scheduler *s, struct err *err)
     s->guesses = calloc(n, sizeof *s->guesses);
     if (!s->drafters || !s->guesses)
         return err_set(err, ST_NO_MEMORY, "no memory for drafts of %zu sequences", n);
-    return s->params.drafts == SCHEDULER_DRAFT ? scheduler_open_draft_model(s, err)
-                                               : ST_OK;
+    if (s->params.drafts == SCHEDULER_DRAFT && scheduler_open_draft_model(s, err))
+        return err->code;
+    return s->params.always_drafts ? ST_OK : time_drafts(s, err);
 }
 
 int scheduler_guessed_ids(const struct scheduler *s)

@@ -5,7 +5,6 @@
 #include "harness/serve/scheduler/step_cost.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stddef.h>
 
 /* The ratio that 19 of 20 steps under a limit do not exceed, and what counts until
@@ -50,11 +49,16 @@ static double median(const double *values, size_t n)
     return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
 }
 
-void step_cost_add(struct step_cost *c, double work, double s)
+static struct step_class *class_of(struct step_cost *c, double work)
 {
     const double at = 2 * log2(work > 1 ? work : 1);
-    const size_t k = at < STEP_COST_CLASSES - 1 ? (size_t)at : STEP_COST_CLASSES - 1;
-    struct step_class *class = &c->classes[k];
+
+    return &c->classes[at < STEP_COST_CLASSES - 1 ? (size_t)at : STEP_COST_CLASSES - 1];
+}
+
+void step_cost_add(struct step_cost *c, double work, double s)
+{
+    struct step_class *class = class_of(c, work);
     size_t n;
 
     class->work[class->n % STEP_COST_LAST] = work;
@@ -66,6 +70,12 @@ void step_cost_add(struct step_cost *c, double work, double s)
     class->mean_work = 0;
     for (size_t i = 0; i < n; i++)
         class->mean_work += class->work[i] / (double)n;
+}
+
+void step_cost_add_timed(struct step_cost *c, double work, double s)
+{
+    class_of(c, work)->lasts = true;
+    step_cost_add(c, work, s);
 }
 
 void step_cost_add_limited(struct step_cost *c, double work, double s)
@@ -93,7 +103,7 @@ double step_cost_aim_s(const struct step_cost *c, double limit_s)
 
 static bool is_known(const struct step_cost *c, const struct step_class *class)
 {
-    return class->n && c->n_steps - class->when < STEP_COST_EXPIRES;
+    return class->n && (class->lasts || c->n_steps - class->when < STEP_COST_EXPIRES);
 }
 
 double step_cost_s(const struct step_cost *c, double work)

@@ -21,6 +21,7 @@
 #ifndef SLM_HARNESS_SERVE_SCHEDULER_STEP_COST_H
 #define SLM_HARNESS_SERVE_SCHEDULER_STEP_COST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -36,6 +37,7 @@ struct step_cost {
         double mean_work, median_s;
         uint64_t n;    /* steps that were added */
         uint64_t when; /* the step that was added last */
+        bool lasts;    /* it does not expire */
     } classes[STEP_COST_CLASSES];
     uint64_t n_steps;
     double ratios[STEP_COST_RATIOS]; /* times over predictions, as a ring */
@@ -51,6 +53,9 @@ int step_cost_tokens(double depth_cost, double work, int depth);
 
 /* A step of this work, at least 1, took s seconds. Begin with zeros. */
 void step_cost_add(struct step_cost *c, double work, double s);
+
+/* Adds a step that was timed on purpose, whose class is not forgotten. */
+void step_cost_add_timed(struct step_cost *c, double work, double s);
 
 /* Adds a step that was to keep a limit. */
 void step_cost_add_limited(struct step_cost *c, double work, double s);

@@ -70,7 +70,7 @@ static void open_served(struct served *d, const struct setting *set)
 }
 
 static struct scheduler *open_scheduler(const struct served *d,
-                                        const struct setting *set)
+                                        const struct setting *set, bool always_drafts)
 {
     const struct scheduler_params p = {.m = d->m,
                                        .tok = d->tok,
@@ -78,7 +78,7 @@ static struct scheduler *open_scheduler(const struct served *d,
                                        .drafts = set->drafts,
                                        .draft = d->draft,
                                        .draft_tok = d->tok,
-                                       .always_drafts = true,
+                                       .always_drafts = always_drafts,
                                        .keep_prefixes = set->alike};
     struct scheduler *s = NULL;
     struct err err = ERR_INIT;
@@ -144,7 +144,7 @@ static void run(const struct setting *set, struct outcome *out)
     struct scheduler *s;
 
     open_served(&d, set);
-    checked.s = s = open_scheduler(&d, set);
+    checked.s = s = open_scheduler(&d, set, true);
     slm_set_eval_hook(d.m, check_step, &checked);
     for (int i = 0; i < set->n_users; i++) {
         int32_t prompt[300];
@@ -396,6 +396,30 @@ static void test_draft_model_fails(void **state)
         assert_string_equal(drafted.text[i].text, plain.text[i].text);
 }
 
+/* Before the first request, and nothing is left of what was computed for it. */
+static void test_times_are_known(void **state)
+{
+    struct setting set = {.path = STORIES, .draft = STORIES, .drafts = SCHEDULER_DRAFT};
+    struct scheduler *s;
+    struct served d;
+
+    (void)state;
+    open_served(&d, &set);
+    s = open_scheduler(&d, &set, false);
+    for (int w = 1; w <= 8; w *= 2) {
+        assert_true(s->cost.classes[(size_t)(2 * log2(w))].lasts);
+        assert_true(step_cost_s(&s->cost, w) > 0);
+    }
+    assert_true(step_cost_s(&s->guess_cost, 1) > 0);
+    assert_true(step_cost_s(&s->guess_cost, 64) >= step_cost_s(&s->guess_cost, 1));
+    scheduler_close(s);
+    served_check_idle_model(d.m);
+    served_check_idle_model(d.draft);
+    tokenizer_close(d.tok);
+    slm_close(d.draft);
+    slm_close(d.m);
+}
+
 /* What a draft model does for an answer of n_text tokens in the next step, where the
  * model takes 1 s for a token and gained_s were gained so far: > 0: it drafts, < 0: it
  * reads. Its text has 245 tokens, all unread; it reads one in read_s, and its guesses
@@ -412,7 +436,7 @@ static int planned_by_model(int n_text, double read_s, double gained_s)
     int planned;
 
     open_served(&d, &set);
-    s = open_scheduler(&d, &set);
+    s = open_scheduler(&d, &set, true);
     params = s->params;
     params.always_drafts = false;
     s->params = params;
@@ -504,7 +528,7 @@ static int planned(int n, double more_s, double rate)
     int n_planned = 0;
 
     open_served(&d, &set);
-    s = open_scheduler(&d, &set);
+    s = open_scheduler(&d, &set, true);
     params = s->params;
     params.always_drafts = false;
     s->params = params;
@@ -557,6 +581,7 @@ int main(void)
         cmocka_unit_test(test_grammar),
         cmocka_unit_test(test_draft_model),
         cmocka_unit_test(test_draft_model_fails),
+        cmocka_unit_test(test_times_are_known),
         cmocka_unit_test(test_reading_rule),
         cmocka_unit_test(test_right_drafts_save_steps),
         cmocka_unit_test(test_rule),

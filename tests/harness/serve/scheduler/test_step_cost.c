@@ -215,6 +215,12 @@ static void forgotten_in_time(void **state)
     assert_true(fabs(step_cost_s(&c, 100) - 1) < 1e-9);
     step_cost_add(&c, 4, 0.01);
     assert_true(fabs(step_cost_s(&c, 100) - 0.25) < 1e-9); /* in proportion */
+
+    /* what was timed on purpose stays */
+    step_cost_add_timed(&c, 2, 0.004);
+    for (int i = 0; i < 2 * STEP_COST_EXPIRES; i++)
+        step_cost_add(&c, 4, 0.01);
+    assert_float_equal(step_cost_s(&c, 2), 0.004, 1e-9);
 }
 
 /* Works beyond all classes are of the first and of the last one. */
