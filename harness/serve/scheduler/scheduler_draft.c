@@ -81,8 +81,8 @@ static enum status time_pass(struct slm *m, int n, enum slm_logits which, double
     return st;
 }
 
-/* What steps with drafts take, and guesses: between a token and a whole prompt it
- * cannot be told by what lies on either side. */
+/* What steps with drafts take, and guesses: what a token and a whole prompt take does
+ * not show what lies between. */
 static enum status time_drafts(struct scheduler *s, struct err *err)
 {
     struct slm *draft = s->params.draft;
