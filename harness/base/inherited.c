@@ -61,7 +61,7 @@ static void find_named(bool *is_named, const char *argument)
         }
 }
 
-static void close_others(int argc, char **argv)
+void inherited_close_others(int argc, char **argv)
 {
     bool is_named[INHERITED_MAX] = {false};
     int first = FIRST;
@@ -127,13 +127,12 @@ static enum status raise_stack(struct err *err)
     return ST_OK;
 }
 
-enum status inherited_settle(int argc, char **argv, struct err *err)
+enum status inherited_settle(struct err *err)
 {
     if (!keep_standard_files())
         return err_set_errno(err, ST_IO,
                              "a standard descriptor is closed, and "
                              "/dev/null cannot take its place");
-    close_others(argc, argv);
     signal(SIGXFSZ, SIG_IGN);
     return raise_stack(err);
 }

@@ -19,12 +19,15 @@
 #include "engine/base/status.h"
 
 /* At the start of the program: a standard descriptor that is closed fails from then on,
- * instead of being the next file that is opened; all others are closed but those that
- * the arguments name; a file beyond `ulimit -f` is an error of writing instead of a
- * signal; and stacks, those of threads included, have INHERITED_STACK bytes or what may
- * be had. Errors: ST_IO, ST_UNSUPPORTED (a limit of the stack that may not be raised,
- * below INHERITED_STACK_MIN). */
-enum status inherited_settle(int argc, char **argv, struct err *err);
+ * instead of being the next file that is opened; a file beyond `ulimit -f` is an error
+ * of writing instead of a signal; and stacks, those of threads included, have
+ * INHERITED_STACK bytes or what may be had. Errors: ST_IO, ST_UNSUPPORTED (a limit of
+ * the stack that may not be raised, below INHERITED_STACK_MIN). */
+enum status inherited_settle(struct err *err);
+
+/* Closes all but the standard descriptors and those that the arguments name. Before
+ * any library has opened one of its own, so before their constructors. */
+void inherited_close_others(int argc, char **argv);
 
 #define INHERITED_STACK     (8u << 20)
 #define INHERITED_STACK_MIN (1u << 20)

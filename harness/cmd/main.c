@@ -95,11 +95,15 @@ static int run(int argc, char **argv)
     return run_command(argc - 1, argv + 1);
 }
 
+/* What runs before the constructors of all libraries, preloaded ones included. */
+static void (*const before_libraries)(int, char **)
+    __attribute__((section(".preinit_array"), used)) = inherited_close_others;
+
 int main(int argc, char **argv)
 {
     struct err err = ERR_INIT;
 
-    if (inherited_settle(argc, argv, &err))
+    if (inherited_settle(&err))
         return cmd_end(&err);
     const int code = run(argc, argv);
 
