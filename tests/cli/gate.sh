@@ -129,6 +129,7 @@ refused 2 "compares a program with itself" gate --calibrate --b "$BENCH"
 refused 2 "A: cannot find the program nowhere/bench" gate --a nowhere/bench -c ./wide.yaml
 refused 2 "is not a program" gate --a "$WORK" -c ./wide.yaml
 refused 2 "does not start as a worker" gate --a /bin/true -c ./wide.yaml
+refused 2 "Another program is given with what it prints" gate --a /bin/true -c ./wide.yaml
 cat >other <<'END'
 #!/bin/sh
 [ "$1" = --version ] && echo "bench 9.9.9" && exit

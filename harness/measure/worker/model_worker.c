@@ -55,9 +55,10 @@ static enum status cannot_take_part(const struct worker_client *c, const char *w
 
     request_version(c->p.program, version);
     return err_set(err, ST_USAGE,
-                   "%s, %.200s (%s), cannot take part in a gate: %s; build it from a "
-                   "commit whose `bench gate` is like this one's, or compare stored "
-                   "results with `bench history compare`",
+                   "%s, %.200s (%s), cannot take part in a gate: %s. Another "
+                   "program is given with what it prints, as 'run -m {model} =~ "
+                   "speed: ([0-9.]+)'; another build of bench comes from a commit "
+                   "whose `bench gate` is like this one's",
                    c->p.who, c->p.program,
                    *version ? version : "which reports no version", why);
 }

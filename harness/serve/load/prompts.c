@@ -63,7 +63,7 @@ enum status load_dist_parse(struct load_dist *d, const char *text, const char *w
     if (parse(d, text, 1, LOAD_MAX_TOKENS))
         return ST_OK;
     return err_set(err, ST_USAGE,
-                   "%s: '%s' is no number of tokens: 512, 100-900 (any of them), or "
+                   "%s: '%s' is no number from 1 on: 512, 100-900 (any of them), or "
                    "lognormal:MEDIAN:SIGMA, up to %d",
                    what, text, LOAD_MAX_TOKENS);
 }
