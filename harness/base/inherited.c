@@ -87,9 +87,10 @@ void inherited_pass_on(int also)
         fcntl(also, F_SETFD, 0);
 }
 
-void inherited_close_all(void)
+void inherited_close_all(int but)
 {
-    close_all(0, INT_MAX);
+    close_all(0, but - 1);
+    close_all(but + 1, INT_MAX);
 }
 
 /* ---- limits ---------------------------------------------------------------------- */

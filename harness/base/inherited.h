@@ -36,7 +36,7 @@ void inherited_close_others(int argc, char **argv);
  * and a file that is too large ends it again, as programs expect. */
 void inherited_pass_on(int also);
 
-/* In a child that executes nothing and needs no file. */
-void inherited_close_all(void);
+/* In a child that executes nothing, and needs one descriptor at most (-1: none). */
+void inherited_close_all(int but);
 
 #endif

@@ -170,7 +170,8 @@ enum status child_start(struct child *c, const struct child_params *p, struct er
         st = err_set_errno(err, ST_IO, "cannot start a measuring process");
     c->out = e.out[0];
     c->in = e.in[1];
-    e.out[0] = e.in[1] = -1;
+    c->keeper_end = e.number[0];
+    e.out[0] = e.in[1] = e.number[0] = -1;
     if (e.error_tail >= 0)
         close(e.error_tail);
     close_pair(e.go);
@@ -324,6 +325,8 @@ void child_close(struct child *c)
     }
     if (c->out >= 0)
         close(c->out);
+    if (c->keeper_end >= 0)
+        close(c->keeper_end);
     stderr_tail_free(c->error_tail);
     free(c->line);
     *c = none;

@@ -27,14 +27,15 @@ struct child {
     pid_t pid;                      /* 0: none */
     pid_t keeper;                   /* its parent, and ours to wait for; 0: none */
     int in, out;                    /* our ends; -1: not open */
+    int keeper_end;                 /* hangs up when the keeper ends; -1: not open */
     struct stderr_tail *error_tail; /* its standard error; NULL: not read */
     char *line;                     /* the incomplete last line of its output */
     size_t n_line, line_cap;
 };
 
-#define CHILD_INIT          \
-    {                       \
-        .in = -1, .out = -1 \
+#define CHILD_INIT                            \
+    {                                         \
+        .in = -1, .out = -1, .keeper_end = -1 \
     }
 
 struct child_params {

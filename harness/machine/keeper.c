@@ -155,7 +155,7 @@ _Noreturn void keeper_run(pid_t parent, int fd, bool leads,
     program = getppid() == parent ? start(leads, become, arg) : -1;
     if (program < 0 || write(fd, &program, sizeof program) != sizeof program)
         _exit(127);
-    inherited_close_all();
+    inherited_close_all(fd);
     while (!has_ended(program)) {
         const int sig = sigwaitinfo(&signals, NULL);
 

@@ -27,9 +27,9 @@
 
 /* In the keeper, which was forked with all signals blocked: starts the program by
  * become(arg), which does not return, in a child, writes its number (a pid_t) to fd,
- * closes all its descriptors, and keeps it. parent is this program, whose end is
- * KEEPER_END. leads: the program leads a process group, and the keeper has left ours,
- * with the signals of its terminal. */
+ * closes all descriptors but this, whose end is its own, and keeps the program. parent
+ * is this program, whose end is KEEPER_END. leads: the program leads a process group,
+ * and the keeper has left ours, with the signals of its terminal. */
 _Noreturn void keeper_run(pid_t parent, int fd, bool leads,
                           void (*become)(const void *arg), const void *arg);
 

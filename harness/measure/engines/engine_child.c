@@ -48,10 +48,11 @@ static void wait_for(struct engine_child *c, struct child *child)
     bool is_open = true;
 
     while (c->end == ENGINE_ENDED && !child_has_ended(child)) {
-        struct pollfd pfd = {.fd = is_open ? child->out : -1, .events = POLLIN};
+        struct pollfd pfd[] = {{.fd = is_open ? child->out : -1, .events = POLLIN},
+                               {.fd = child->keeper_end}};
 
-        poll(&pfd, 1, TICK_MS);
-        if (pfd.revents) {
+        poll(pfd, 2, TICK_MS);
+        if (pfd->revents) {
             is_open = child_read_lines(child, take_line, c);
             check_rest(c, child);
         }

@@ -120,6 +120,24 @@ static void says_nothing_or_little(void **state)
     child_close(&c);
 }
 
+/* Its end can be waited for, with its output closed long before. */
+static void end_is_noticed(void **state)
+{
+    struct pollfd end = {.fd = -1};
+    struct child c;
+
+    (void)state;
+    start(&c, "exec >&-; read end");
+    end.fd = c.keeper_end;
+    assert_int_equal(poll(&end, 1, 50), 0);
+    assert_false(child_has_ended(&c));
+    child_request_end(&c);
+    assert_int_equal(poll(&end, 1, 60000), 1);
+    assert_true(end.revents & POLLHUP);
+    assert_int_equal(WTERMSIG(child_reap(&c, PATIENCE_NS, NULL, NULL)), SIGTERM);
+    child_close(&c);
+}
+
 /* A process that it leaves behind keeps its standard error open, and may write on. */
 static void left_behind(void **state)
 {
@@ -428,6 +446,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(keeps_the_end),
                                        cmocka_unit_test(says_nothing_or_little),
+                                       cmocka_unit_test(end_is_noticed),
                                        cmocka_unit_test(left_behind),
                                        cmocka_unit_test(foreign_ends_whole),
                                        cmocka_unit_test(no_terminal),
