@@ -15,7 +15,8 @@
 #
 # The same sources, libraries and compiler give the same bytes in any folder: no path of the
 # source or build tree is in the program, which so has no build tree either
-# (ci/package/build --twice compares).
+# (ci/package/build --twice compares). The linker strips it: its build ID is a hash of what
+# it writes, which would otherwise include debugging information that nobody gets.
 
 include(CheckCSourceCompiles)
 
@@ -65,5 +66,5 @@ macro(slm_static_link)
     add_compile_options(-fPIE)
   endif()
   add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}=. -ffile-prefix-map=${CMAKE_BINARY_DIR}=build)
-  add_link_options(-static-pie -Wl,--wrap=dlopen)
+  add_link_options(-static-pie -s -Wl,--wrap=dlopen)
 endmacro()
