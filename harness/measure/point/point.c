@@ -192,11 +192,12 @@ static void probe_disk_roof(struct point_run *r, uint64_t bytes,
 {
     const char *path = r->settings.setup.model.path;
     double *gbps = r->disk_gbps + r->n_disk_gbps, scratch[2 * POINT_DISK_PASSES];
+    struct err ignored = ERR_INIT;
     struct stats s;
     struct stat sb;
 
     if (stat(path, &sb) || !S_ISREG(sb.st_mode) ||
-        probe_disk(path, bytes, way, POINT_DISK_PASSES, gbps, NULL) != ST_OK)
+        probe_disk(path, bytes, way, POINT_DISK_PASSES, gbps, &ignored) != ST_OK)
         return;
     r->n_disk_gbps += POINT_DISK_PASSES;
     stats_summary(&s, r->disk_gbps, (size_t)r->n_disk_gbps, scratch);
