@@ -118,17 +118,14 @@ static const struct row *latest_of(const struct row *row, const struct row **sor
 /* All columns of the group. */
 static void copy_group(struct row *to, const struct row *from)
 {
-    size_t n;
-    const struct field *f = row_fields(&n);
+    for (const struct field *f = row_fields(NULL); f->name; f++) {
+        const size_t bytes = f->kind == FIELD_KIND_STR    ? f->cap
+                             : f->kind == FIELD_KIND_ENUM ? sizeof(int)
+                             : f->kind == FIELD_KIND_INT  ? sizeof(int64_t)
+                                                          : sizeof(double);
 
-    for (size_t i = 0; i < n; i++) {
-        const size_t bytes = f[i].kind == FIELD_KIND_STR    ? f[i].cap
-                             : f[i].kind == FIELD_KIND_ENUM ? sizeof(int)
-                             : f[i].kind == FIELD_KIND_INT  ? sizeof(int64_t)
-                                                            : sizeof(double);
-
-        if (!strcmp(f[i].group, "quality"))
-            memcpy((char *)to + f[i].offset, (const char *)from + f[i].offset, bytes);
+        if (!strcmp(f->group, "quality"))
+            memcpy((char *)to + f->offset, (const char *)from + f->offset, bytes);
     }
 }
 
@@ -232,16 +229,15 @@ typedef char quality_cells[MAX_CELLS][CELL_MAX];
 /* Headings for r NULL. Returns how many cells come before the figures. */
 static int fill(quality_cells c, const struct row *r)
 {
-    size_t n;
-    const struct field *f = row_fields(&n);
+    const struct field *f = row_fields(NULL);
     int k = 0;
 
-    for (size_t i = 0; i < n && k < MAX_CELLS - N_FIGURES; i++)
-        if (f[i].is & FIELD_COMPUTED) {
+    for (; f->name && k < MAX_CELLS - N_FIGURES; f++)
+        if (f->is & FIELD_COMPUTED) {
             if (r)
-                row_cell(r, &f[i], c[k], CELL_MAX);
+                row_cell(r, f, c[k], CELL_MAX);
             else
-                snprintf(c[k], CELL_MAX, "%s", f[i].label ? f[i].label : f[i].name);
+                snprintf(c[k], CELL_MAX, "%s", f->label ? f->label : f->name);
             if (!*c[k])
                 snprintf(c[k], CELL_MAX, "-");
             k++;

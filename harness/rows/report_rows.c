@@ -76,16 +76,14 @@ int report_compare_models(const struct row *a, const struct row *b)
 
 static int compare_settings(const struct row *a, const struct row *b)
 {
-    size_t n;
-    const struct field *f = row_fields(&n);
 
     ORDER_BY(report_compare_models(a, b));
     ORDER_BY(order_ints(a->file_bytes, b->file_bytes));
     ORDER_BY(strcmp(a->quant, b->quant));
     ORDER_BY(strcmp(a->model, b->model));
-    for (size_t i = 0; i < n; i++)
-        if (f[i].label)
-            ORDER_BY(row_compare_cell(a, b, &f[i]));
+    for (const struct field *f = row_fields(NULL); f->name; f++)
+        if (f->label)
+            ORDER_BY(row_compare_cell(a, b, f));
     return order_ints(a->mem_limit_bytes, b->mem_limit_bytes);
 }
 
@@ -161,9 +159,7 @@ static bool differs(const struct report_rows *p, const struct field *f)
 
 static unsigned differences(const struct report_rows *p)
 {
-    unsigned varies = 0;
-    size_t n;
-    const struct field *f = row_fields(&n);
+    unsigned varies = 0, bit = VARIES_COLUMN;
 
     for (size_t i = 1; i < p->n; i++) {
         varies |= report_compare_models(p->v[0], p->v[i]) ? VARIES_MODEL : 0u;
@@ -175,10 +171,10 @@ static unsigned differences(const struct report_rows *p)
                       ? VARIES_FILE
                       : 0u;
     }
-    for (unsigned i = 0, bit = VARIES_COLUMN; i < n; i++) {
-        if (!f[i].label)
+    for (const struct field *f = row_fields(NULL); f->name; f++) {
+        if (!f->label)
             continue;
-        varies |= differs(p, &f[i]) ? bit : 0u;
+        varies |= differs(p, f) ? bit : 0u;
         bit <<= 1;
     }
     return varies;
@@ -250,15 +246,14 @@ void report_rows_free(struct report_rows *p)
 
 void report_rows_ignore(struct report_rows *p, const char *column)
 {
-    size_t n;
-    const struct field *f = row_fields(&n);
+    unsigned bit = VARIES_COLUMN;
 
     if (!strcmp(column, "mem_limit_bytes"))
         p->varies &= ~(unsigned)VARIES_LIMIT;
-    for (unsigned i = 0, bit = VARIES_COLUMN; i < n; i++) {
-        if (!f[i].label)
+    for (const struct field *f = row_fields(NULL); f->name; f++) {
+        if (!f->label)
             continue;
-        if (!strcmp(f[i].name, column))
+        if (!strcmp(f->name, column))
             p->varies &= ~bit;
         bit <<= 1;
     }
@@ -363,21 +358,20 @@ const char *report_setting_label(const struct report_rows *p, const struct row *
 {
     const bool in_gib = r->mem_limit_bytes >= 1 << 30;
     char limit[32] = "no limit", text[ROW_CELL_MAX];
-    size_t n;
-    const struct field *f = row_fields(&n);
+    unsigned bit = VARIES_COLUMN;
 
     buf[0] = '\0';
     text_append(buf, cap, "%s",
                 r->quant[0]   ? r->quant
                 : r->model[0] ? r->model
                               : "unnamed");
-    for (unsigned i = 0, bit = VARIES_COLUMN; i < n; i++) {
-        if (!f[i].label)
+    for (const struct field *f = row_fields(NULL); f->name; f++) {
+        if (!f->label)
             continue;
-        if (p->varies & bit && !*row_cell(r, &f[i], text, sizeof text) && f[i].empty)
-            snprintf(text, sizeof text, "%s", f[i].empty);
+        if (p->varies & bit && !*row_cell(r, f, text, sizeof text) && f->empty)
+            snprintf(text, sizeof text, "%s", f->empty);
         if (p->varies & bit && *text)
-            text_append(buf, cap, "%s%s %s", *f[i].label ? " " : "", f[i].label, text);
+            text_append(buf, cap, "%s%s %s", *f->label ? " " : "", f->label, text);
         bit <<= 1;
     }
     if (r->mem_limit_bytes > 0)

@@ -25,11 +25,9 @@ static void describe_by_row(struct result_run *run, const struct row *first)
 {
     uint64_t id = HASH_BEGIN;
     char cell[512];
-    size_t n;
-    const struct field *f = row_fields(&n);
 
-    for (size_t i = 0; i < n; i++) {
-        row_cell(first, &f[i], cell, sizeof cell);
+    for (const struct field *f = row_fields(NULL); f->name; f++) {
+        row_cell(first, f, cell, sizeof cell);
         id = hash_add(id, cell, strlen(cell) + 1);
     }
     snprintf(run->id, sizeof run->id, "%016llx", (unsigned long long)id);

@@ -35,7 +35,8 @@ static const struct field fields[] = {
 
 #define N_ENTRIES (sizeof fields / sizeof fields[0])
 
-/* fields[] holds group headings between the fields; callers see this list. */
+/* fields[] holds group headings between the fields; callers see this list, which is
+ * shorter by them. */
 const struct field *row_fields(size_t *n)
 {
     static struct field table[N_ENTRIES];
@@ -53,30 +54,25 @@ const struct field *row_fields(size_t *n)
             table[n_table++].group = group;
         }
     }
-    *n = n_table;
+    if (n)
+        *n = n_table;
     return table;
 }
 
 const struct field *row_field(const char *name)
 {
-    size_t n;
-    const struct field *f = row_fields(&n);
-
-    for (size_t i = 0; i < n; i++) {
-        if (!strcmp(f[i].name, name))
-            return &f[i];
+    for (const struct field *f = row_fields(NULL); f->name; f++) {
+        if (!strcmp(f->name, name))
+            return f;
     }
     return NULL;
 }
 
 const struct field *row_field_of(enum setting_id setting)
 {
-    size_t n;
-    const struct field *f = row_fields(&n);
-
-    for (size_t i = 0; i < n; i++)
-        if (f[i].is_set && f[i].setting == setting)
-            return &f[i];
+    for (const struct field *f = row_fields(NULL); f->name; f++)
+        if (f->is_set && f->setting == setting)
+            return f;
     return NULL;
 }
 
@@ -115,49 +111,42 @@ int row_compare_cell(const struct row *a, const struct row *b, const struct fiel
 
 int row_compare(const struct row *a, const struct row *b, unsigned is)
 {
-    size_t n;
-    const struct field *f = row_fields(&n);
     int order = 0;
 
-    for (size_t i = 0; i < n && !order; i++)
-        if ((f[i].is & is) == is)
-            order = row_compare_cell(a, b, &f[i]);
+    for (const struct field *f = row_fields(NULL); f->name && !order; f++)
+        if ((f->is & is) == is)
+            order = row_compare_cell(a, b, f);
     return order;
 }
 
 void row_append_unusual(const struct row *r, unsigned is, char *buf, size_t cap)
 {
-    size_t n;
-    const struct field *f = row_fields(&n);
-
-    for (size_t i = 0; i < n; i++) {
+    for (const struct field *f = row_fields(NULL); f->name; f++) {
         char text[ROW_CELL_MAX], usual[ROW_CELL_MAX];
         double value = 0; /* as large as any */
 
-        if ((f[i].is & is) != is || !f[i].is_set)
+        if ((f->is & is) != is || !f->is_set)
             continue;
-        row_cell(r, &f[i], text, sizeof text);
-        setting_default(f[i].setting, &value, sizeof value);
-        setting_text(f[i].setting, &value, usual, sizeof usual);
+        row_cell(r, f, text, sizeof text);
+        setting_default(f->setting, &value, sizeof value);
+        setting_text(f->setting, &value, usual, sizeof usual);
         if (*text && strcmp(text, usual) != 0)
-            text_append(buf, cap, ", %s%s%s", f[i].label, *f[i].label ? " " : "", text);
+            text_append(buf, cap, ", %s%s%s", f->label, *f->label ? " " : "", text);
     }
 }
 
 void row_init(struct row *r)
 {
-    size_t n;
-    const struct field *f = row_fields(&n);
 
     memset(r, 0, sizeof *r);
-    for (size_t i = 0; i < n; i++) {
-        void *cell = (char *)r + f[i].offset;
+    for (const struct field *f = row_fields(NULL); f->name; f++) {
+        void *cell = (char *)r + f->offset;
 
-        if (f[i].kind == FIELD_KIND_ENUM)
+        if (f->kind == FIELD_KIND_ENUM)
             *(int *)cell = FIELD_NO_ENUM;
-        else if (f[i].kind == FIELD_KIND_INT)
+        else if (f->kind == FIELD_KIND_INT)
             *(int64_t *)cell = FIELD_NO_INT;
-        else if (f[i].kind == FIELD_KIND_NUM)
+        else if (f->kind == FIELD_KIND_NUM)
             *(double *)cell = NAN;
     }
 }
@@ -189,16 +178,13 @@ void row_set_text(struct row *r, const struct field *field, const char *text)
 
 void row_disarm(struct row *r)
 {
-    size_t n;
-    const struct field *field = row_fields(&n);
-
-    for (size_t i = 0; i < n; i++)
-        if (field[i].kind == FIELD_KIND_STR) {
+    for (const struct field *field = row_fields(NULL); field->name; field++)
+        if (field->kind == FIELD_KIND_STR) {
             char own[ROW_CELL_MAX];
 
-            assert(field[i].cap <= sizeof own);
-            memcpy(own, (char *)r + field[i].offset, field[i].cap);
-            row_set_text(r, &field[i], own);
+            assert(field->cap <= sizeof own);
+            memcpy(own, (char *)r + field->offset, field->cap);
+            row_set_text(r, field, own);
         }
 }
 
@@ -250,25 +236,22 @@ void row_csv_cell(FILE *f, const char *text, bool is_text)
 
 void row_csv_header(FILE *f)
 {
-    size_t n;
-    const struct field *field = row_fields(&n);
+    const struct field *const first = row_fields(NULL);
 
-    for (size_t i = 0; i < n; i++)
-        fprintf(f, "%s%s", i ? "," : "", field[i].name);
+    for (const struct field *field = first; field->name; field++)
+        fprintf(f, "%s%s", field == first ? "" : ",", field->name);
     putc('\n', f);
 }
 
 void row_csv_write(FILE *f, const struct row *r)
 {
-    size_t n;
-    const struct field *field = row_fields(&n);
+    const struct field *const first = row_fields(NULL);
     char buf[ROW_CELL_MAX];
 
-    for (size_t i = 0; i < n; i++) {
-        if (i)
+    for (const struct field *field = first; field->name; field++) {
+        if (field != first)
             putc(',', f);
-        row_csv_cell(f, row_cell(r, &field[i], buf, sizeof buf),
-                     field_is_text(&field[i]));
+        row_csv_cell(f, row_cell(r, field, buf, sizeof buf), field_is_text(field));
     }
     putc('\n', f);
 }
@@ -293,39 +276,34 @@ static json_t *json_text(const char *text)
 
 json_t *row_json(const struct row *r)
 {
-    size_t n;
-    const struct field *f = row_fields(&n);
     json_t *object = json_object();
 
-    for (size_t i = 0; i < n; i++) {
-        const void *cell = (const char *)r + f[i].offset;
+    for (const struct field *f = row_fields(NULL); f->name; f++) {
+        const void *cell = (const char *)r + f->offset;
         json_t *value = NULL;
 
-        if (field_is_text(&f[i]) && *row_text(r, &f[i]))
-            value = json_text(row_text(r, &f[i]));
-        else if (f[i].kind == FIELD_KIND_INT && *(const int64_t *)cell != FIELD_NO_INT)
+        if (field_is_text(f) && *row_text(r, f))
+            value = json_text(row_text(r, f));
+        else if (f->kind == FIELD_KIND_INT && *(const int64_t *)cell != FIELD_NO_INT)
             value = json_integer(*(const int64_t *)cell);
-        else if (f[i].kind == FIELD_KIND_NUM && isfinite(*(const double *)cell))
+        else if (f->kind == FIELD_KIND_NUM && isfinite(*(const double *)cell))
             value = json_real(*(const double *)cell);
-        json_object_set_new(object, f[i].name, value ? value : json_null());
+        json_object_set_new(object, f->name, value ? value : json_null());
     }
     return object;
 }
 
 void row_from_json(struct row *r, const json_t *object)
 {
-    size_t n;
-    const struct field *f = row_fields(&n);
+    for (const struct field *f = row_fields(NULL); f->name; f++) {
+        const json_t *value = json_object_get(object, f->name);
+        void *cell = (char *)r + f->offset;
 
-    for (size_t i = 0; i < n; i++) {
-        const json_t *value = json_object_get(object, f[i].name);
-        void *cell = (char *)r + f[i].offset;
-
-        if (field_is_text(&f[i]) && json_is_string(value))
-            row_set_text(r, &f[i], json_string_value(value));
-        else if (f[i].kind == FIELD_KIND_INT && json_is_integer(value))
+        if (field_is_text(f) && json_is_string(value))
+            row_set_text(r, f, json_string_value(value));
+        else if (f->kind == FIELD_KIND_INT && json_is_integer(value))
             *(int64_t *)cell = json_integer_value(value);
-        else if (f[i].kind == FIELD_KIND_NUM && json_is_number(value))
+        else if (f->kind == FIELD_KIND_NUM && json_is_number(value))
             *(double *)cell = json_number_value(value);
     }
 }

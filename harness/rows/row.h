@@ -87,6 +87,8 @@ struct field {
 /* Whether its cells are texts: STR and ENUM. */
 bool field_is_text(const struct field *field);
 
+/* All of them in their order, *n (may be NULL) of them; an entry without a name follows
+ * the last. */
 const struct field *row_fields(size_t *n);
 
 /* The field of that name, or NULL. */

@@ -49,19 +49,16 @@ static bool read_value(const struct row *r, const struct field *f, double *v)
 
 static bool check_settings(const struct row *r, char *why, size_t cap)
 {
-    size_t n;
-    const struct field *f = row_fields(&n);
-
-    for (size_t i = 0; i < n; i++) {
-        const struct setting *s = f[i].is_set ? setting_row(f[i].setting) : NULL;
+    for (const struct field *f = row_fields(NULL); f->name; f++) {
+        const struct setting *s = f->is_set ? setting_row(f->setting) : NULL;
         const double unit = s && s->type == SETTING_TYPE_HUNDREDTHS ? 100 : 1;
         double v;
 
-        if (!s || !read_value(r, &f[i], &v) || (v >= s->min && v <= s->max) ||
+        if (!s || !read_value(r, f, &v) || (v >= s->min && v <= s->max) ||
             !(v < s->value || v > s->value))
             continue;
         snprintf(why, cap, "%s is %.10g, which cannot be: it is %.10g to %.10g",
-                 f[i].name, v / unit, s->min / unit, s->max / unit);
+                 f->name, v / unit, s->min / unit, s->max / unit);
         return false;
     }
     return true;

@@ -56,18 +56,16 @@ static double half_width(const struct row *r, const struct field *f)
 
 void row_print(FILE *f, const struct row *r)
 {
-    size_t n;
-    const struct field *field = row_fields(&n);
     char buf[ROW_CELL_MAX];
 
-    for (size_t i = 0; i < n; i++) {
-        row_cell(r, &field[i], buf, sizeof buf);
+    for (const struct field *field = row_fields(NULL); field->name; field++) {
+        row_cell(r, field, buf, sizeof buf);
         if (!buf[0])
             continue;
-        if (field[i].kind == FIELD_KIND_NUM)
-            format_measured(buf, sizeof buf, number(r, field[i].name, ""),
-                            half_width(r, &field[i]), field[i].digits);
-        fprintf(f, "%-22s  %s%s%s\n", field[i].name, buf, *field[i].unit ? " " : "",
-                field[i].unit);
+        if (field->kind == FIELD_KIND_NUM)
+            format_measured(buf, sizeof buf, number(r, field->name, ""),
+                            half_width(r, field), field->digits);
+        fprintf(f, "%-22s  %s%s%s\n", field->name, buf, *field->unit ? " " : "",
+                field->unit);
     }
 }

@@ -41,15 +41,13 @@ static void append(char *sql, const char *lead, const char *name, const char *ta
 static enum status make_tables(sqlite3 *db, const char *path, struct err *err)
 {
     char sql[SQL_MAX] = "CREATE TABLE rows (";
-    size_t n;
-    const struct field *f = row_fields(&n);
 
     for (size_t i = 0; i < RESULT_RUN_COLUMNS; i++)
         append(sql, "", result_run_columns[i], " TEXT NOT NULL, ");
     append(sql, "", "machine", " TEXT, ");
-    for (size_t i = 0; i < n; i++) {
-        append(sql, "", f[i].name, " ");
-        append(sql, "", sql_type(&f[i]), ", ");
+    for (const struct field *f = row_fields(NULL); f->name; f++) {
+        append(sql, "", f->name, " ");
+        append(sql, "", sql_type(f), ", ");
     }
     append(sql, "PRIMARY KEY (run, point, attempt, utc)) WITHOUT ROWID;",
            "CREATE TABLE machines (machine TEXT PRIMARY KEY, name TEXT NOT NULL, "
@@ -61,19 +59,17 @@ static enum status make_tables(sqlite3 *db, const char *path, struct err *err)
 /* Columns that this version knows and the file does not. */
 static enum status add_columns(sqlite3 *db, const char *path, struct err *err)
 {
-    size_t n;
-    const struct field *f = row_fields(&n);
     enum status st = ST_OK;
 
-    for (size_t i = 0; i < n && st == ST_OK; i++) {
+    for (const struct field *f = row_fields(NULL); f->name && st == ST_OK; f++) {
         char sql[SQL_MAX] = "";
 
         append(sql, "SELECT count(*) FROM pragma_table_info('rows') WHERE name = '",
-               f[i].name, "'");
+               f->name, "'");
         if (result_db_number(db, sql) != 0)
             continue;
-        snprintf(sql, sizeof sql, "ALTER TABLE rows ADD COLUMN %s %s", f[i].name,
-                 sql_type(&f[i]));
+        snprintf(sql, sizeof sql, "ALTER TABLE rows ADD COLUMN %s %s", f->name,
+                 sql_type(f));
         st = result_db_sql(db, path, sql, err);
     }
     return st;

@@ -84,16 +84,15 @@ static bool is_tuned(const struct row *r)
 bool series_same_setting(const struct row *there, const struct row *here,
                          size_t *n_differ, char *why, size_t cap)
 {
-    size_t n = 0, n_fields;
-    const struct field *f = row_fields(&n_fields);
+    size_t n = 0;
     char a[ROW_CELL_MAX], b[ROW_CELL_MAX];
 
     if (model_rows_compare(there, here))
         differ_in_model(there, here, &n, why, cap);
-    for (size_t i = 0; i < n_fields; i++)
-        if (is_setting(&f[i]) && row_compare_cell(there, here, &f[i]))
-            differ(f[i].name, row_cell(there, &f[i], a, sizeof a),
-                   row_cell(here, &f[i], b, sizeof b), &n, why, cap);
+    for (const struct field *f = row_fields(NULL); f->name; f++)
+        if (is_setting(f) && row_compare_cell(there, here, f))
+            differ(f->name, row_cell(there, f, a, sizeof a),
+                   row_cell(here, f, b, sizeof b), &n, why, cap);
     if (is_tuned(there) != is_tuned(here))
         differ("tuning", is_tuned(there) ? "tuned" : "default",
                is_tuned(here) ? "tuned" : "default", &n, why, cap);

@@ -216,12 +216,9 @@ static enum status check_memory(struct deploy *d, struct err *err)
 
 bool recommend_same_but_sequences(const struct row *a, const struct row *b)
 {
-    size_t n;
-    const struct field *f = row_fields(&n);
-
-    for (size_t i = 0; i < n; i++)
-        if ((f[i].is & (FIELD_MODEL | FIELD_SETTING)) &&
-            strcmp(f[i].name, "n_sequences") != 0 && row_compare_cell(a, b, &f[i]))
+    for (const struct field *f = row_fields(NULL); f->name; f++)
+        if ((f->is & (FIELD_MODEL | FIELD_SETTING)) &&
+            strcmp(f->name, "n_sequences") != 0 && row_compare_cell(a, b, f))
             return false;
     return true;
 }

@@ -62,15 +62,12 @@ static enum status take_cpus(struct point *p, const struct row *r, struct err *e
 
 static enum status set_settings(struct point *p, const struct row *r, struct err *err)
 {
-    size_t n;
-    const struct field *f = row_fields(&n);
     enum status st = ST_OK;
 
     p->setup.explicit_cpus = r->placement == ROW_PLACEMENT_LIST;
-    for (size_t i = 0; i < n && st == ST_OK; i++)
-        if (f[i].is_set &&
-            !(f[i].setting == SETTING_placement && p->setup.explicit_cpus))
-            st = set_setting(p, r, &f[i], err);
+    for (const struct field *f = row_fields(NULL); f->name && st == ST_OK; f++)
+        if (f->is_set && !(f->setting == SETTING_placement && p->setup.explicit_cpus))
+            st = set_setting(p, r, f, err);
     return st || !p->setup.explicit_cpus ? st : take_cpus(p, r, err);
 }
 

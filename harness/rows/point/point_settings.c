@@ -41,15 +41,13 @@ static const void *field_of(const struct point *p, enum setting_id id)
 
 void point_fill_columns(const struct point *p, unsigned is, struct row *row)
 {
-    size_t n;
-    const struct field *f = row_fields(&n);
     char text[ROW_CELL_MAX];
 
-    for (size_t i = 0; i < n; i++)
-        if ((f[i].is & is) == is && f[i].is_set && field_is_text(&f[i]))
-            row_set_text(row, &f[i],
-                         setting_text(f[i].setting, field_of(p, f[i].setting), text,
-                                      sizeof text));
+    for (const struct field *f = row_fields(NULL); f->name; f++)
+        if ((f->is & is) == is && f->is_set && field_is_text(f))
+            row_set_text(
+                row, f,
+                setting_text(f->setting, field_of(p, f->setting), text, sizeof text));
 }
 
 enum status point_check_sequences(const struct point *p, struct err *err)

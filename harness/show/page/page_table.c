@@ -209,19 +209,18 @@ static void put_data(FILE *f, const struct page_machine *m)
 
 void page_put_fields(FILE *f)
 {
-    size_t n;
-    const struct field *field = row_fields(&n);
+    const struct field *const first = row_fields(NULL);
 
     fputs("<script type=\"application/json\" id=\"fields\">[", f);
-    for (size_t i = 0; i < n; i++) {
-        fputs(i ? ",\n[" : "[", f);
-        html_put_json(f, field[i].name);
+    for (const struct field *field = first; field->name; field++) {
+        fputs(field == first ? "[" : ",\n[", f);
+        html_put_json(f, field->name);
         fputc(',', f);
-        html_put_json(f, field[i].unit);
+        html_put_json(f, field->unit);
         fputc(',', f);
-        html_put_json(f, field[i].doc);
+        html_put_json(f, field->doc);
         fputc(',', f);
-        html_put_json(f, field[i].group);
+        html_put_json(f, field->group);
         fputc(']', f);
     }
     fputs("]</script>\n", f);
