@@ -165,14 +165,11 @@ static enum status run(struct request *r, struct err *err)
     if (!st && r->path)
         st = path_list_check_output(&inputs, r->path, err);
     path_list_free(&inputs);
-    if (!st)
-        st = embed_look(&e, &r->params, err);
-    if (!st)
-        st = embed_pooling(&pooling, &e.planned, e.name, r->pooling, err);
-    if (!st)
-        st = read_texts(&texts, &e, r, err);
-    if (!st)
-        st = embed(r, &texts, pooling, err);
+    if (st == ST_OK &&
+        (embed_look(&e, &r->params, err) ||
+         embed_pooling(&pooling, &e.planned, e.name, r->pooling, err) ||
+         read_texts(&texts, &e, r, err) || embed(r, &texts, pooling, err)))
+        st = err->code;
     embed_texts_free(&texts);
     embed_close(&e);
     return st;

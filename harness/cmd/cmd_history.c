@@ -224,11 +224,10 @@ static enum status run_verb(const struct verb *verb, int argc, char **argv, int 
     argv[0] = (char *)(uintptr_t)verb->name;
     if (st || args.help)
         return st;
-    st = take_arguments(verb, &args, err);
-    if (st == ST_OK && o.exit_codes)
-        st = gate_exit_codes_parse(o.exit_codes, "--exit-codes", codes, err);
-    if (st)
-        return st;
+    if (take_arguments(verb, &args, err) ||
+        (o.exit_codes &&
+         gate_exit_codes_parse(o.exit_codes, "--exit-codes", codes, err)))
+        return err->code;
     interrupt_catch();
     return verb->run ? verb->run(&o, err) : run_compare(code, err);
 }

@@ -94,15 +94,12 @@ static enum status open_model(struct gguf **g, const struct packing_job *job,
                               struct err *err)
 {
     struct modelref ref;
-    enum status st = modelref_parse(&ref, job->model, job->cache_dir, err);
 
-    if (!st)
-        st = modelref_check_output(&ref, job->out, err);
-    if (!st)
-        st = modelref_make_file(&ref, NULL, err);
-    if (!st)
-        st = fence_enter_calls(-1, err);
-    return st ? st : modelref_open(&ref, g, err);
+    if (modelref_parse(&ref, job->model, job->cache_dir, err) ||
+        modelref_check_output(&ref, job->out, err) ||
+        modelref_make_file(&ref, NULL, err) || fence_enter_calls(-1, err))
+        return err->code;
+    return modelref_open(&ref, g, err);
 }
 
 enum status packing_run(const struct packing_job *job, struct err *err)

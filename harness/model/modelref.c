@@ -207,12 +207,9 @@ static enum status parse_synthetic(struct modelref *ref, const char *colon,
     char shape[sizeof ref->text], file[sizeof ref->name + 24];
 
     snprintf(shape, sizeof shape, "%.*s", (int)(colon - ref->text), ref->text);
-    enum status st = shape_load(&ref->shape, shape, err);
 
-    if (!st)
-        st = mix_parse(&ref->mix, colon + 1, err);
-    if (st)
-        return st;
+    if (shape_load(&ref->shape, shape, err) || mix_parse(&ref->mix, colon + 1, err))
+        return err->code;
     ref->synthetic = true;
     snprintf(ref->name, sizeof ref->name, "%s", ref->shape.name);
     snprintf(ref->label, sizeof ref->label, "%s", ref->shape.name);
@@ -288,11 +285,9 @@ enum status modelref_parse(struct modelref *ref, const char *text,
                        text, (int)strcspn(text, ","), text);
     } else if (colon && is_model_path(r.text, colon)) {
         r.at_load = true;
-        st = take_path(&r, r.text, (size_t)(colon - r.text), err);
-        if (!st)
-            st = mix_parse(&r.mix, colon + 1, err);
-        if (st)
-            return st;
+        if (take_path(&r, r.text, (size_t)(colon - r.text), err) ||
+            mix_parse(&r.mix, colon + 1, err))
+            return err->code;
     } else if (ends_with(text, ".gguf")) {
         return err_set_errno(err, ST_USAGE, "cannot open %s", text);
     } else if (!colon) {

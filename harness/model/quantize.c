@@ -91,14 +91,12 @@ static enum status check_output(const struct quantize_job *job, struct err *err)
 {
     struct path_list inputs = {0};
     struct modelref in;
-    enum status st = modelref_parse(&in, job->in, NULL, err);
+    enum status st = ST_OK;
 
-    if (!st)
-        st = modelref_files(&in, &inputs, err);
-    if (!st)
-        st = path_list_add(&inputs, job->imatrix, err);
-    if (!st)
-        st = path_list_check_output(&inputs, job->out, err);
+    if (modelref_parse(&in, job->in, NULL, err) || modelref_files(&in, &inputs, err) ||
+        path_list_add(&inputs, job->imatrix, err) ||
+        path_list_check_output(&inputs, job->out, err))
+        st = err->code;
     path_list_free(&inputs);
     return st;
 }

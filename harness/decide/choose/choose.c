@@ -234,11 +234,8 @@ static enum status run(struct choose *c, struct choose_result *r, struct err *er
            c->quant, gguf_n_tensors(c->source), c->n_groups, c->n_steps,
            format_path(c->s->out).text);
     fflush(stdout);
-    st = choose_errors(c, err);
-    if (!st)
-        st = measure_groups(c, err);
-    if (st)
-        return st;
+    if (choose_errors(c, err) || measure_groups(c, err))
+        return err->code;
     fill_losses(c);
     st = add_mix(c, r, wanted.max, err);
     for (size_t i = 0; i < wanted.n && !st; i++) {

@@ -253,11 +253,8 @@ static enum status check_source(struct choose *c, struct err *err)
     enum status st;
 
     params.n_ctx = 1;
-    st = slm_plan(&info, c->source, &params, err);
-    if (!st)
-        st = slm_check_predicts(&info, err);
-    if (st)
-        return st;
+    if (slm_plan(&info, c->source, &params, err) || slm_check_predicts(&info, err))
+        return err->code;
     snprintf(c->quant, sizeof c->quant, "%s", info.quant);
     c->n_params = info.n_params;
     c->source_mix = quantmix_by_name(info.quant);
@@ -294,18 +291,12 @@ enum status choose_open(struct choose *c, struct err *err)
                      "%s is no file; choose begins with a GGUF file or a "
                      "Hugging Face folder",
                      c->ref.text);
-    if (!st && c->s->imatrix)
-        st = imatrix_read(&c->imatrix, c->s->imatrix, err);
-    if (!st)
-        st = read_types(c, err);
-    if (!st)
-        st = model_fence_enter(err);
-    if (!st)
-        st = modelref_open(&c->ref, &c->source, err);
-    if (!st)
-        st = check_source(c, err);
-    if (!st)
-        st = part(c, err);
+    if (st == ST_OK &&
+        ((c->s->imatrix && imatrix_read(&c->imatrix, c->s->imatrix, err)) ||
+         read_types(c, err) || model_fence_enter(err) ||
+         modelref_open(&c->ref, &c->source, err) || check_source(c, err) ||
+         part(c, err)))
+        st = err->code;
     return st ? st : find_sizes(c, err);
 }
 

@@ -114,20 +114,15 @@ static enum status compare(struct gate_result *r, struct result_set *old,
                                          .disturbed = o->disturbed};
     enum status st = begins_here(o) ? ST_OK : history_path_read(old, o, o->path, err);
 
-    if (st == ST_OK)
-        st = path_list_add(&old->files, o->add_to, err);
-    if (st == ST_OK)
-        st = path_list_add(&old->files, o->config, err);
-    if (st == ST_OK)
-        st = gate_outputs_check(&o->outputs, o->out, &old->files, err);
-    if (st == ST_OK)
-        st = find_rows(fresh, o, r, err);
-    if (st == ST_OK)
-        st = gate_outputs_check(&o->outputs, o->out, &fresh->files, err);
-    if (st == ST_OK)
-        st = result_set_join_models((struct result_set *const[]){old, fresh}, 2, err);
-    if (st == ST_OK)
-        st = baseline_compare(r, old, fresh, &choice, margins, err);
+    if (st == ST_OK &&
+        (path_list_add(&old->files, o->add_to, err) ||
+         path_list_add(&old->files, o->config, err) ||
+         gate_outputs_check(&o->outputs, o->out, &old->files, err) ||
+         find_rows(fresh, o, r, err) ||
+         gate_outputs_check(&o->outputs, o->out, &fresh->files, err) ||
+         result_set_join_models((struct result_set *const[]){old, fresh}, 2, err) ||
+         baseline_compare(r, old, fresh, &choice, margins, err)))
+        st = err->code;
     if (st == ST_OK && are_stored(old, fresh))
         snprintf(r->notes + strlen(r->notes), sizeof r->notes - strlen(r->notes),
                  "%sThe new rows are among the stored ones, and were left out there.",

@@ -263,13 +263,10 @@ static enum status measure_peak(struct candidate *c, struct err *err)
     double gops[PEAK_PASSES], scratch[PEAK_PASSES];
     int cpus[TOPO_MAX_CPUS];
     struct thread_pool *pool = NULL;
-    enum status st =
-        placement_cpus(&c->topo, PLACEMENT_SPREAD, c->n_threads, cpus, err);
 
-    if (st == ST_OK)
-        st = thread_pool_start(&pool, c->n_threads, cpus, err);
-    if (st)
-        return st;
+    if (placement_cpus(&c->topo, PLACEMENT_SPREAD, c->n_threads, cpus, err) ||
+        thread_pool_start(&pool, c->n_threads, cpus, err))
+        return err->code;
     probe_compute(PROBE_PEAK_VECTORS, isa_usable(), pool, PEAK_PASSES, gops);
     c->peak_gops = stats_median(gops, PEAK_PASSES, scratch);
     thread_pool_stop(pool);

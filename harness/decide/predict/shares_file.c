@@ -60,16 +60,13 @@ static enum status convert(void *to, const void *from, const char *what,
     s->format = kern_format_by_name(text->format);
     if (st == ST_OK && s->format == KERN_N_FMT)
         st = err_set(err, ST_USAGE, "%s: '%s' is no weight format", what, text->format);
-    if (st == ST_OK)
-        st = parse_integer(text->threads, what, 1, 1024, &n_threads, err);
-    if (st == ST_OK)
-        st = parse_integer(text->n, what, 1, 1 << 20, &n, err);
-    if (st == ST_OK)
-        st = parse_double(text->lo, what, 1e-6, MAX_SHARE, &s->lo, err);
-    if (st == ST_OK)
-        st = parse_double(text->median, what, s->lo, MAX_SHARE, &s->median, err);
-    if (st == ST_OK)
-        st = parse_double(text->hi, what, s->median, MAX_SHARE, &s->hi, err);
+    if (st == ST_OK &&
+        (parse_integer(text->threads, what, 1, 1024, &n_threads, err) ||
+         parse_integer(text->n, what, 1, 1 << 20, &n, err) ||
+         parse_double(text->lo, what, 1e-6, MAX_SHARE, &s->lo, err) ||
+         parse_double(text->median, what, s->lo, MAX_SHARE, &s->median, err) ||
+         parse_double(text->hi, what, s->median, MAX_SHARE, &s->hi, err)))
+        st = err->code;
     s->n_threads = (int)n_threads;
     s->n = (int)n;
     return st;

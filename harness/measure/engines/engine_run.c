@@ -287,11 +287,8 @@ static enum status run(struct engine_run *x, const struct point *p, struct err *
         engine_row_fails(x, why.msg);
         return ST_OK;
     }
-    st = point_run_pin(r, err);
-    if (st == ST_OK)
-        st = point_run_start(r, &goes_on, err);
-    if (st)
-        return st;
+    if (point_run_pin(r, err) || point_run_start(r, &goes_on, err))
+        return err->code;
     engine_row_cpus(x);
     goes_on = goes_on && point_run_need(r, &st, err);
     if (st || (goes_on && !point_may_try(r)))

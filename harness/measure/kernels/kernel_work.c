@@ -206,12 +206,10 @@ static enum status open_read(struct kernel_work *w, const struct kernel_case *c,
                              struct err *err)
 {
     const uint8_t *base;
-    enum status st = fixture_cold(w->fixture, KERN_N_FMT, false, &base, err);
 
-    if (st == ST_OK)
-        st = fixture_pool(&w->pool, w->fixture, c->n_threads, err);
-    if (st)
-        return st;
+    if (fixture_cold(w->fixture, KERN_N_FMT, false, &base, err) ||
+        fixture_pool(&w->pool, w->fixture, c->n_threads, err))
+        return err->code;
     w->kind = WORK_READ;
     w->cold = true;
     w->batch = 1;

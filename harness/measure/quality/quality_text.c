@@ -189,14 +189,12 @@ static enum status encode(const struct quality_text *t, const struct quality_mod
     struct gguf *g = NULL;
     char *text = NULL;
     size_t len = 0;
-    enum status st = textfile_read(t->path, TEXTFILE_MAX_BYTES, &text, &len, err);
+    enum status st = ST_OK;
 
-    if (st == ST_OK)
-        st = check_utf8(t->path, text, len, err);
-    if (st == ST_OK)
-        st = modelref_open(&m->ref, &g, err);
-    if (st == ST_OK)
-        st = tokenizer_open(&tok, g, err);
+    if (textfile_read(t->path, TEXTFILE_MAX_BYTES, &text, &len, err) ||
+        check_utf8(t->path, text, len, err) || modelref_open(&m->ref, &g, err) ||
+        tokenizer_open(&tok, g, err))
+        st = err->code;
     if (st == ST_OK && tokenizer_n_vocab(tok) > m->n_vocab)
         st = err_set(err, ST_INPUT,
                      "%s: the tokenizer has %d tokens, and the model knows %d of them",
@@ -232,11 +230,8 @@ enum status quality_text_read(struct quality_text *out, const struct quality_mod
                        "--ctx %d: chunks of %s may have %d to %d tokens, the context "
                        "that the model was made for",
                        ctx, m->name, QUALITY_MIN_CTX, m->n_ctx_train);
-    st = find_text(&t, path, err);
-    if (st == ST_OK)
-        st = encode(&t, m, &t.ids, &n, &bos, err);
-    if (st)
-        return st;
+    if (find_text(&t, path, err) || encode(&t, m, &t.ids, &n, &bos, err))
+        return err->code;
     t.n_chunks = n / (size_t)ctx;
     if (n_chunks > 0 && t.n_chunks > (size_t)n_chunks)
         t.n_chunks = (size_t)n_chunks;

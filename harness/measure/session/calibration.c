@@ -135,16 +135,12 @@ enum status calibrate(struct imatrix **im, struct calibration_result *r,
 {
     struct imatrix *made = NULL;
     struct slm *m = NULL;
-    enum status st = check_output(c, err);
+    enum status st = ST_OK;
 
-    if (!st)
-        st = imatrix_new(&made, (uint32_t)c->session.n_ctx, err);
-    if (!st)
-        st = merge_files(made, c, err);
-    if (!st)
-        st = session_open(&m, &c->session, NULL, err);
-    if (!st)
-        st = collect(c, m, made, r, err);
+    if (check_output(c, err) || imatrix_new(&made, (uint32_t)c->session.n_ctx, err) ||
+        merge_files(made, c, err) || session_open(&m, &c->session, NULL, err) ||
+        collect(c, m, made, r, err))
+        st = err->code;
     slm_close(m);
     if (st) {
         imatrix_free(made);

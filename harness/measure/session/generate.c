@@ -264,16 +264,11 @@ static enum status open_speculation(struct generation *g,
 enum status generate_run(const struct generate_settings *s, struct err *err)
 {
     struct generation g = {.begin_ns = clock_ns()};
-    enum status st = textmodel_look(&g.model, &s->session, NULL, err);
+    enum status st = ST_OK;
 
-    if (!st)
-        st = encode_prompt(&g, s, err);
-    if (!st)
-        st = open_model(&g, s, err);
-    if (!st)
-        st = open_speculation(&g, s, err);
-    if (!st)
-        st = prefill(&g, err);
+    if (textmodel_look(&g.model, &s->session, NULL, err) || encode_prompt(&g, s, err) ||
+        open_model(&g, s, err) || open_speculation(&g, s, err) || prefill(&g, err))
+        st = err->code;
     if (!st) {
         st = decode(&g, s->n_max, err);
         textout_end(&g.out, err);

@@ -89,12 +89,8 @@ static enum status name_model(struct modelref *ref, const struct session_params 
 enum status session_model(struct modelref *ref, const struct session_params *params,
                           struct err *err)
 {
-    enum status st = name_model(ref, params, err);
-
-    if (!st)
-        st = modelref_make_file(ref, NULL, err);
-    if (st)
-        return st;
+    if (name_model(ref, params, err) || modelref_make_file(ref, NULL, err))
+        return err->code;
     return params->serves ? worker_fence_server(ref, params->draft, params->also,
                                                 params->listener, err)
                           : model_fence_enter(err);

@@ -411,13 +411,9 @@ static enum status read_back(struct sweep_dir *dir, struct err *err)
     enum status status;
 
     file_path(dir, "sweep.csv", path, sizeof path);
-    status = open_file(dir, "sweep.csv", O_RDWR, &dir->csv, err);
-    if (status == ST_OK)
-        status = check_columns(dir, err);
-    if (status == ST_OK)
-        status = row_csv_repair(dir->csv, path, NULL, err);
-    if (status)
-        return status;
+    if (open_file(dir, "sweep.csv", O_RDWR, &dir->csv, err) ||
+        check_columns(dir, err) || row_csv_repair(dir->csv, path, NULL, err))
+        return err->code;
     if (fstat(dir->csv, &st) == 0 && st.st_size == 0) {
         /* killed before the first line */
         status = open_file(dir, SAMPLES_CSV, O_RDWR | O_TRUNC, &dir->samples, err);

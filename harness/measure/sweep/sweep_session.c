@@ -290,22 +290,17 @@ static enum status check_limits(const struct sweep_settings *s, struct err *err)
 static enum status check_all(struct sweep_session *x, const struct sweep_request *q,
                              struct err *err)
 {
-    enum status status = sweep_models_read(&x->models, &x->settings, err);
-
-    if (status == ST_OK)
-        status = sweep_models_look(&x->models, &x->settings, &x->topo, err);
-    if (status == ST_OK)
-        status = sweep_engines_look(&x->settings, !q->dry_run, err);
-    if (status == ST_OK)
-        status = sweep_plan_of(&x->plan, &x->settings, &x->models, err);
-    if (status || q->dry_run)
-        return status;
-    status = fix_cache_dir(&x->settings, &x->plan, err);
-    if (status)
-        return status;
+    if (sweep_models_read(&x->models, &x->settings, err) ||
+        sweep_models_look(&x->models, &x->settings, &x->topo, err) ||
+        sweep_engines_look(&x->settings, !q->dry_run, err) ||
+        sweep_plan_of(&x->plan, &x->settings, &x->models, err))
+        return err->code;
+    if (q->dry_run)
+        return ST_OK;
+    if (fix_cache_dir(&x->settings, &x->plan, err))
+        return err->code;
     clean_leftovers(&x->plan);
-    status = check_capacity(x, err);
-    return status ? status : check_limits(&x->settings, err);
+    return check_capacity(x, err) ? err->code : check_limits(&x->settings, err);
 }
 
 /* Where cores were found settings depend on them, as the default threads do. */
@@ -421,15 +416,12 @@ static enum status begin_again(struct sweep_session *x, const struct sweep_reque
     const char *models = json_string_value(json_object_get(machine, "models"));
     x->one_at_a_time = models && !strcmp(models, MODELS_ONE_BY_ONE);
     json_decref(machine);
-    if (status == ST_OK)
-        status = sweep_check_engines(&x->settings, q->engines.v, q->engines.n,
-                                     sweep_dir_path(x->dir), err);
-    if (status == ST_OK)
-        status = check_all(x, q, err);
-    if (status == ST_OK)
-        status = check_cache_dir(x, q, err);
-    if (status == ST_OK)
-        status = find_cores(&x->topo, q, err);
+    if (status == ST_OK &&
+        (sweep_check_engines(&x->settings, q->engines.v, q->engines.n,
+                             sweep_dir_path(x->dir), err) ||
+         check_all(x, q, err) || check_cache_dir(x, q, err) ||
+         find_cores(&x->topo, q, err)))
+        status = err->code;
     return status || q->dry_run ? status : measuring_begin(err);
 }
 

@@ -95,12 +95,10 @@ enum status point_speculate_open(struct point_worker *c, struct err *err)
     s->parts = malloc(SPECULATE_MAX_PARTS * sizeof *s->parts);
     if (!s->parts)
         return err_set(err, ST_NO_MEMORY, "no memory to speculate");
-    status = test_prompt_read(&s->prompt, c->p->text, slm_gguf(c->model),
-                              slm_info(c->model)->n_vocab, err);
-    if (status == ST_OK)
-        status = sampler_open(&s->sampler, &greedy, vocabulary(c, s), err);
-    if (status)
-        return status;
+    if (test_prompt_read(&s->prompt, c->p->text, slm_gguf(c->model),
+                         slm_info(c->model)->n_vocab, err) ||
+        sampler_open(&s->sampler, &greedy, vocabulary(c, s), err))
+        return err->code;
     s->depth = point_depth(c->p);
     s->n_answer = (int)s->prompt.n_answer;
     status = fill(c, err);

@@ -52,12 +52,8 @@ static json_t *passes_json(const double *passes, int n)
 
 static enum status probe(struct point_worker *c, const json_t *before, struct err *err)
 {
-    enum status st = topology_read(&c->topo, "", err);
-
-    if (st == ST_OK)
-        st = read_facts(c, err);
-    if (st)
-        return st;
+    if (topology_read(&c->topo, "", err) || read_facts(c, err))
+        return err->code;
     c->own.setup.residency = WEIGHTS_PACKED;
     c->stand_in_bytes =
         point_probe_bytes(point_step_threads(c->p), c->room, c->image_bytes);

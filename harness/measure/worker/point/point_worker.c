@@ -186,11 +186,9 @@ static enum status measure(struct point_worker *c, struct err *err)
 {
     enum status status = ST_OK;
 
-    status = point_chunk_begin(c, err);
-    if (status == ST_OK && c->p->profile)
-        status = slm_profile_start(c->model, err);
-    if (status)
-        return status;
+    if (point_chunk_begin(c, err) ||
+        (c->p->profile && slm_profile_start(c->model, err)))
+        return err->code;
     worker_report_phase(&c->reports, "measure", 0);
     worker_begin_samples(&c->reports);
     slm_stream_read(c->model, &c->stream_begin);
