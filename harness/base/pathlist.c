@@ -69,13 +69,13 @@ static enum status check_input(const struct path_list *inputs, const char *out,
                                struct err *err)
 {
     char part[PATH_MAX];
-    enum status st;
 
     if (snprintf(part, sizeof part, "%s.part", out) >= (int)sizeof part)
         return err_set(err, ST_USAGE, "the path of an output is too long: %.60s...",
                        out);
-    st = check_name(inputs, out, out, err);
-    return st ? st : check_name(inputs, part, out, err);
+    if (check_name(inputs, out, out, err))
+        return err->code;
+    return check_name(inputs, part, out, err);
 }
 
 static enum status check_writable(const char *out, struct err *err)
@@ -102,12 +102,9 @@ static enum status check_writable(const char *out, struct err *err)
 enum status path_list_check_output(const struct path_list *inputs, const char *out,
                                    struct err *err)
 {
-    enum status st;
-
     if (!out || !strcmp(out, "-"))
         return ST_OK;
-    st = check_input(inputs, out, err);
-    return st ? st : check_writable(out, err);
+    return check_input(inputs, out, err) ? err->code : check_writable(out, err);
 }
 
 enum status path_list_check_folder(const struct path_list *inputs, const char *dir,

@@ -97,15 +97,13 @@ enum status textfile_write(const char *path, void (*write)(FILE *f, const void *
                            const void *arg, struct err *err)
 {
     struct newfile n;
-    enum status st;
 
     if (!strcmp(path, "-"))
         return write_shared(stdout, "standard output", write, arg, err);
     if (is_shared_page(path))
         return write_shared(fopen(path, "ae"), path, write, arg, err);
-    st = newfile_open(&n, path, err);
-    if (st)
-        return st;
+    if (newfile_open(&n, path, err))
+        return err->code;
     write(n.f, arg);
     return newfile_commit(&n, path, err);
 }

@@ -127,10 +127,9 @@ enum status yaml_load_file(const char *path, const cyaml_schema_value_t *schema,
     cyaml_data_t *loaded = NULL;
     char *text = NULL;
     size_t len = 0;
-    enum status st = read_text(&text, &len, path, err);
 
-    if (st)
-        return st;
+    if (read_text(&text, &len, path, err))
+        return err->code;
     const cyaml_err_t code =
         cyaml_load_data((const uint8_t *)text, len, &config, schema, &loaded, NULL);
 

@@ -16,10 +16,9 @@ static enum status examine(const char *root, const char *dir, bool json, int *co
 {
     struct topology *t = NULL;
     struct doctor d;
-    enum status st = topology_open(&t, root, err);
 
-    if (st)
-        return st;
+    if (topology_open(&t, root, err))
+        return err->code;
     doctor_examine(&d, t, root, dir);
     free(t);
     if (interrupted())

@@ -278,10 +278,9 @@ static enum status judge_claim(struct claim *claim, const struct candidate *c,
     struct share_band band;
     struct claim_answer answer;
     double min_share;
-    enum status st = claim_size(claim, &min_share, err);
 
-    if (st)
-        return st;
+    if (claim_size(claim, &min_share, err))
+        return err->code;
     if (!shares_expect(shares, &want, &band))
         return err_set(err, ST_INPUT, "there are no shares of decode rows");
     claim_judge(&answer, claim, min_share, c, &band);

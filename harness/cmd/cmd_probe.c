@@ -175,9 +175,8 @@ static enum status measure(struct probe_report *report, const struct topology *t
         return st;
     if (params.disk_dir && access(params.disk_dir, F_OK))
         return err_set_errno(err, ST_IO, "--disk: no directory %s", params.disk_dir);
-    st = measuring_begin(err);
-    if (st)
-        return st;
+    if (measuring_begin(err))
+        return err->code;
     progress_begin(&progress, "probe");
     st = probe_all(report, &params, err);
     progress_end(&progress);

@@ -39,9 +39,9 @@ struct listed {
 
 static enum status measure(struct listed *l, const char *name, struct err *err)
 {
-    enum status st = shape_load(&l->shape, name, err);
-
-    return st ? st : synth_file_sizes(&l->shape, l->bytes, &l->params, err);
+    if (shape_load(&l->shape, name, err))
+        return err->code;
+    return synth_file_sizes(&l->shape, l->bytes, &l->params, err);
 }
 
 /* F32 and BF16 are left out to fit in 80 columns. */

@@ -223,10 +223,9 @@ static bool was_disturbed(const struct noise *before)
 static enum status take_given(struct topology *t, const char *text, struct err *err)
 {
     struct topo_llc given = {0};
-    const enum status st = parse_bytes(text, "SLMBENCH_LLC", &given.bytes, err);
 
-    if (st)
-        return st;
+    if (parse_bytes(text, "SLMBENCH_LLC", &given.bytes, err))
+        return err->code;
     given.lo = given.hi = given.bytes;
     t->llc_one = t->llc_all = given;
     t->llc_threads = t->threads_default;

@@ -89,10 +89,9 @@ static enum status visit(struct series *s, int pass, const struct run *run,
                          const struct probe_buffer *b, struct err *err)
 {
     struct thread_pool *pool;
-    const enum status st = start_pool(&pool, run->p, s->row->n_threads, err);
 
-    if (st)
-        return st;
+    if (start_pool(&pool, run->p, s->row->n_threads, err))
+        return err->code;
     if (pass < 0)
         s->way = probe_way_find(b, pool, run->p->isa_mask);
     else
@@ -215,9 +214,8 @@ static enum status disk_all(struct probe_report *r, struct run *run, struct err 
         snprintf(r->disk_why_not, sizeof r->disk_why_not, "not requested");
         return ST_OK;
     }
-    const enum status st = step(run, 0, "disk", err);
-    if (st)
-        return st;
+    if (step(run, 0, "disk", err))
+        return err->code;
     snprintf(r->disk_path, sizeof r->disk_path, "%s", p->disk_dir);
     if (probe_disk(p->disk_dir, p->disk_bytes ? p->disk_bytes : DISK_BYTES, NULL,
                    DISK_PASSES, gbps, &e) == ST_INTERRUPTED)

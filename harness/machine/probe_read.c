@@ -96,9 +96,8 @@ enum status probe_buffer_open(struct probe_buffer *b, struct thread_pool *pool,
     bytes =
         bytes < READ_UNIT ? READ_UNIT : (bytes + READ_UNIT - 1) / READ_UNIT * READ_UNIT;
 
-    const enum status st = mem_alloc(&new.mem, bytes, pages, "probe buffer", err);
-    if (st)
-        return st;
+    if (mem_alloc(&new.mem, bytes, pages, "probe buffer", err))
+        return err->code;
     new.base = new.mem.base;
     new.bytes = bytes;
     new.sum = bytes / sizeof(uint64_t) * FILL_WORD;

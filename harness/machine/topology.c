@@ -496,10 +496,9 @@ enum status topology_refresh_memory(struct topology *t, const char *root,
                                     struct err *err)
 {
     struct cgroup_limits limits;
-    const enum status st = topology_read_memory(t, root, err);
 
-    if (st)
-        return st;
+    if (topology_read_memory(t, root, err))
+        return err->code;
     cgroup_limits_read(&limits, root);
     take_memory_limit(t, &limits.memory);
     return ST_OK;

@@ -108,12 +108,10 @@ enum status packing_run(const struct packing_job *job, struct err *err)
     enum status st;
 
     if (!job->out) {
-        st = fence_enter_calls(-1, err);
-        return st ? st : verify_file(job->model, err);
+        return fence_enter_calls(-1, err) ? err->code : verify_file(job->model, err);
     }
-    st = open_model(&g, job, err);
-    if (st)
-        return st;
+    if (open_model(&g, job, err))
+        return err->code;
     st = write_file(job, g, err);
     gguf_close(g);
     return st || !job->verify ? st : verify_file(job->out, err);

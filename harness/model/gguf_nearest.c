@@ -48,10 +48,9 @@ enum status gguf_nearest_text(const struct gguf *g, struct err *err)
 
     if (!is_unknown(g))
         return ST_OK;
-    const enum status st = arch_find_nearest(&n, g, err);
 
-    if (st)
-        return st;
+    if (arch_find_nearest(&n, g, err))
+        return err->code;
     if (!n.arch) {
         puts("\nThe architecture is unknown here, and no tensor is one of a known "
              "architecture.");

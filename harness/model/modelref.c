@@ -266,7 +266,6 @@ enum status modelref_parse(struct modelref *ref, const char *text,
     struct modelref r = {.mix = QUANTMIX_N};
     const size_t len = strlen(text);
     struct stat there;
-    enum status st;
 
     if (len >= sizeof r.text)
         return err_set(err, ST_USAGE, "a model's name has at most %zu characters",
@@ -275,9 +274,8 @@ enum status modelref_parse(struct modelref *ref, const char *text,
 
     const char *colon = strrchr(r.text, ':');
     if (!stat(text, &there)) {
-        st = take_path(&r, text, len, err);
-        if (st)
-            return st;
+        if (take_path(&r, text, len, err))
+            return err->code;
     } else if (modelref_list_of(text)) {
         return err_set(err, ST_USAGE,
                        "'%.120s' is several models, and one is taken here; name one of "
@@ -293,9 +291,8 @@ enum status modelref_parse(struct modelref *ref, const char *text,
     } else if (!colon) {
         return not_a_model(text, err);
     } else {
-        st = parse_synthetic(&r, colon, cache_dir, err);
-        if (st)
-            return st;
+        if (parse_synthetic(&r, colon, cache_dir, err))
+            return err->code;
     }
     *ref = r;
     return ST_OK;
@@ -328,14 +325,12 @@ enum status modelref_set_quant(struct modelref *ref, const char *quant, struct e
 enum status modelref_read_shape(struct modelref *ref, bool in_memory, struct err *err)
 {
     struct modelref named;
-    enum status st;
 
     ref->synthetic = ref->synthetic && (in_memory || access(ref->path, F_OK));
     if (!ref->synthetic)
         return ST_OK;
-    st = modelref_parse(&named, ref->text, NULL, err);
-    if (st)
-        return st;
+    if (modelref_parse(&named, ref->text, NULL, err))
+        return err->code;
     ref->shape = named.shape;
     ref->identity = named.identity;
     ref->mix = named.mix;
@@ -525,10 +520,8 @@ enum status modelref_bytes(const struct modelref *ref, uint64_t *bytes, struct e
         *bytes = (uint64_t)there.st_size;
         return ST_OK;
     }
-    const enum status st =
-        synth_plan_make(&plan, &ref->shape, ref->mix, MODELREF_SEED, err);
-    if (st)
-        return st;
+    if (synth_plan_make(&plan, &ref->shape, ref->mix, MODELREF_SEED, err))
+        return err->code;
     *bytes = synth_plan_bytes(plan);
     synth_plan_free(plan);
     return ST_OK;

@@ -99,10 +99,9 @@ enum status modelref_expand(const char *const *texts, size_t n, struct str_list 
 enum status modelref_expand_list(struct str_list *list, struct err *err)
 {
     struct str_list all;
-    const enum status st = modelref_expand(list->v, list->n, &all, err);
 
-    if (st)
-        return st;
+    if (modelref_expand(list->v, list->n, &all, err))
+        return err->code;
     free(list->v);
     *list = all;
     return ST_OK;

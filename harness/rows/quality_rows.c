@@ -19,10 +19,9 @@ static enum status write_rows(const char *path, const struct row *rows, size_t n
                               struct err *err)
 {
     struct newfile f;
-    const enum status st = newfile_replace(&f, path, err);
 
-    if (st)
-        return st;
+    if (newfile_replace(&f, path, err))
+        return err->code;
     row_csv_header(f.f);
     for (size_t i = 0; i < n; i++)
         row_csv_write(f.f, &rows[i]);

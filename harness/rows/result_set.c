@@ -84,10 +84,8 @@ enum status result_set_reserve(struct result_set *set, const char *path, size_t 
 enum status result_set_add_row(struct result_set *set, const char *path,
                                const struct row *row, struct err *err)
 {
-    const enum status st = result_set_reserve(set, path, 1, err);
-
-    if (st)
-        return st;
+    if (result_set_reserve(set, path, 1, err))
+        return err->code;
     set->rows[set->n_rows] = *row;
     set->run_of[set->n_rows++] = set->n_runs - 1;
     return ST_OK;
@@ -249,9 +247,8 @@ static enum status read_dir(struct result_set *set, const char *path,
     bool exists;
 
     snprintf(csv, sizeof csv, "%s/sweep.csv", path);
-    st = infile_exists(&exists, csv, err);
-    if (st)
-        return st;
+    if (infile_exists(&exists, csv, err))
+        return err->code;
     if (exists) {
         st = result_set_read_table(set, csv, path, here, err);
         return st || set->n_rows > n_before
@@ -291,21 +288,18 @@ enum status result_set_read(struct result_set *set, const char *path,
 {
     struct stat info;
     char start[64];
-    enum status st;
 
     if (stat(path, &info))
         return err_set_errno(err, ST_IO, "cannot read %s", path);
     if (S_ISDIR(info.st_mode))
         return read_dir(set, path, here, err);
-    st = read_start(path, start, sizeof start, err);
-    if (st)
-        return st;
+    if (read_start(path, start, sizeof start, err))
+        return err->code;
     const char first = start[strspn(start, " \t\r\n")];
     if (!result_db_is(start) && first != '{' && first != '[')
         return result_set_read_table(set, path, NULL, here, err);
-    st = path_list_add(&set->files, path, err);
-    if (st)
-        return st;
+    if (path_list_add(&set->files, path, err))
+        return err->code;
     return result_db_is(start) ? result_set_read_db(set, path, err)
                                : read_json(set, path, here, err);
 }

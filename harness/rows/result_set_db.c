@@ -83,10 +83,9 @@ static void read_machine(const struct reader *r, struct result_run *run)
 static enum status read_run(struct reader *r, struct result_set *set, struct err *err)
 {
     struct result_run *run;
-    const enum status st = result_set_add_run(set, r->path, &run, err);
 
-    if (st)
-        return st;
+    if (result_set_add_run(set, r->path, &run, err))
+        return err->code;
     for (size_t k = 0; k < RESULT_RUN_COLUMNS; k++)
         result_run_set(run, k, (const char *)sqlite3_column_text(r->rows, r->at[k]));
     read_machine(r, run);

@@ -152,7 +152,6 @@ static enum status find_run(struct result_set *set, const char *path, void **kno
 {
     struct known_run *key = calloc(1, sizeof *key), **found;
     struct result_run *run;
-    enum status st;
 
     if (!key)
         return err_set(err, ST_NO_MEMORY, "no memory for the runs of %.300s", path);
@@ -166,9 +165,8 @@ static enum status find_run(struct result_set *set, const char *path, void **kno
         return ST_OK;
     }
     *at = key->at = set->n_runs;
-    st = result_set_add_run(set, path, &run, err);
-    if (st)
-        return st;
+    if (result_set_add_run(set, path, &run, err))
+        return err->code;
     for (size_t k = 0; k < RESULT_RUN_COLUMNS; k++)
         result_run_set(run, k, cell[k]);
     if (!result_run_set_machine(run, cell[PROFILE]))
@@ -229,9 +227,8 @@ static enum status read_machine_json(struct result_run *run, bool *found,
              slash ? (int)(slash - path) + 1 : 0, path);
     if (access(machine_json, F_OK) && (errno == ENOENT || errno == ENOTDIR))
         return ST_OK;
-    st = path_list_add(&set->files, machine_json, err);
-    if (st)
-        return st;
+    if (path_list_add(&set->files, machine_json, err))
+        return err->code;
     st = jsonfile_read(&f, machine_json, MACHINE_JSON_LIMIT, &why);
     if (st == ST_NO_MEMORY)
         return err_set(err, st, "%s", why.msg);
@@ -265,9 +262,8 @@ static enum status add_run_of(struct result_set *set, const char *path,
         set->cap_rows = n;
         *rows = NULL;
     } else {
-        st = result_set_reserve(set, path, n, err);
-        if (st)
-            return st;
+        if (result_set_reserve(set, path, n, err))
+            return err->code;
         memcpy(set->rows + set->n_rows, *rows, n * sizeof **rows);
     }
     for (size_t i = 0; i < n; i++)

@@ -166,9 +166,8 @@ static enum status read_table(struct samples *s, const struct table *table,
     st = infile_exists(&exists, path, err);
     if (st || !exists)
         return st;
-    st = infile_read(&s->text, &len, path, SAMPLES_MAX_BYTES, err);
-    if (st)
-        return st;
+    if (infile_read(&s->text, &len, path, SAMPLES_MAX_BYTES, err))
+        return err->code;
     for (size_t i = 0; i < len; i++)
         n_lines += s->text[i] == '\n';
     st = cut_text(s, s->text + len, n_lines, table->n_cells, err);

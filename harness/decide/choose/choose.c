@@ -34,10 +34,9 @@ static enum status open_state(struct choose *c, struct err *err)
     struct quality_model m;
     char key[20], types[400] = "";
     json_t *settings;
-    enum status st = quality_model_read(&m, s->model, NULL, err);
 
-    if (st)
-        return st;
+    if (quality_model_read(&m, s->model, NULL, err))
+        return err->code;
     snprintf(key, sizeof key, "%016llx", (unsigned long long)m.key);
     for (size_t k = 0; k + 1 < c->n_types; k++)
         text_append(types, sizeof types, "%s%s", k ? "," : "", choose_type_name(c, k));

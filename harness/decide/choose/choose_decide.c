@@ -100,13 +100,12 @@ static enum status answer_tasks(struct choose_score score[2],
                                 const struct choose_settings *s, struct err *err)
 {
     struct choose_file own = {.bytes = r->bytes};
-    enum status st;
 
     snprintf(own.path, sizeof own.path, "%s", s->model);
-    st = apart_run(answer, &score[0], sizeof score[0], &(struct answering){f, s}, err);
-    return st ? st
-              : apart_run(answer, &score[1], sizeof score[1],
-                          &(struct answering){&own, s}, err);
+    return apart_run(answer, &score[0], sizeof score[0], &(struct answering){f, s}, err)
+               ? err->code
+               : apart_run(answer, &score[1], sizeof score[1],
+                           &(struct answering){&own, s}, err);
 }
 
 static void print_tasks(const struct choose_score score[2],

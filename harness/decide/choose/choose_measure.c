@@ -145,7 +145,6 @@ static enum status measure(struct choose *c, struct choose_file *f, const char *
                                  .session = c->s->session,
                                  .out = out,
                                  .cache_dir = cache};
-    enum status st;
 
     for (int i = 0; i < QUALITY_N_SETTINGS; i++) {
         value[i] = (int)setting_row(quality_settings[i])->value;
@@ -153,9 +152,8 @@ static enum status measure(struct choose *c, struct choose_file *f, const char *
     }
     snprintf(out, sizeof out, "%s%s", c->state.dir, keep ? "" : "/trials");
     snprintf(cache, sizeof cache, "%s/reference", c->state.dir);
-    st = quality_run(&report, &q, err);
-    if (st)
-        return st;
+    if (quality_run(&report, &q, err))
+        return err->code;
     const struct row *r = &report.rows[report.n - 1];
 
     f->kl = r->kl_mean;

@@ -219,16 +219,14 @@ static enum status find_sizes(struct choose *c, struct err *err)
 {
     const struct choose_recipe as_it_is = {.mix = c->source_mix};
     struct gguf *made = NULL;
-    enum status st;
 
     c->option = calloc(c->n_groups * c->n_types, sizeof *c->option);
     c->error = calloc(c->n_groups * c->n_types, sizeof *c->error);
     c->kl = calloc(c->n_groups, sizeof *c->kl);
     if (!c->option || !c->error || !c->kl)
         return err_set(err, ST_NO_MEMORY, "no memory for %zu groups", c->n_groups);
-    st = choose_make(c, &made, &as_it_is, err);
-    if (st)
-        return st;
+    if (choose_make(c, &made, &as_it_is, err))
+        return err->code;
     c->fixed_bytes = gguf_image_bytes(made);
     for (size_t g = 0; g < c->n_groups; g++)
         for (size_t i = 0; i < c->groups[g].n; i++) {
@@ -250,7 +248,6 @@ static enum status check_source(struct choose *c, struct err *err)
 {
     struct slm_params params = slm_params_default();
     struct slm_info info;
-    enum status st;
 
     params.n_ctx = 1;
     if (slm_plan(&info, c->source, &params, err) || slm_check_predicts(&info, err))

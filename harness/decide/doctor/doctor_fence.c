@@ -93,10 +93,9 @@ static enum status look_at_itself(void *result, const void *arg, struct err *err
     struct fence_state state;
     char status[4096];
     int ring, fd;
-    const enum status st = enter(arg, &ring, &state, err);
 
-    if (st)
-        return st;
+    if (enter(arg, &ring, &state, err))
+        return err->code;
     if (sysfile_read("", "/proc/self/status", status, sizeof status) < 0)
         return err_set(err, ST_IO, "/proc/self/status cannot be read behind it");
     f->landlock = state.landlock;

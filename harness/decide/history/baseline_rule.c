@@ -124,9 +124,8 @@ enum status baseline_decide(enum gate_verdict *verdict, enum gate_verdict *verdi
     assert(n <= GATE_MAX_METRICS);
     for (size_t i = 0; i < n; i++)
         p[i] = e[i].effect.p_fail;
-    const enum status st = rank_holm(p, n, err);
-    if (st)
-        return st;
+    if (rank_holm(p, n, err))
+        return err->code;
     for (size_t i = 0; i < n; i++) {
         verdicts[i] = p[i] <= rule->alpha_fail && n_fresh[i] >= BASELINE_FRESH
                           ? GATE_FAIL

@@ -244,8 +244,7 @@ static enum status prepare_file(sqlite3 *db, const char *path, struct err *err)
     }
     result_db_is_checked();
     snprintf(sql, sizeof sql, "PRAGMA application_id = %d", RESULT_DB_ID);
-    st = result_db_sql(db, path, sql, err);
-    return st ? st : make_tables(db, path, err);
+    return result_db_sql(db, path, sql, err) ? err->code : make_tables(db, path, err);
 }
 
 /* SQLite takes an empty file for a new database, and gives its journal to the file's
@@ -287,9 +286,8 @@ enum status history_db_write(const char *path, history_db_write_fn *write, void 
         return err_set(err, ST_USAGE,
                        "%s: rows are added to an SQLite database; name it %.*s.db",
                        path, (int)(len - 4), path);
-    st = make_file(path, &is_new, err);
-    if (st)
-        return st;
+    if (make_file(path, &is_new, err))
+        return err->code;
     st = result_db_open(&db, path, SQLITE_OPEN_READWRITE, err);
     if (st && is_new)
         remove_empty(path);

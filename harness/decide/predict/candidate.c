@@ -218,9 +218,8 @@ static enum status by_file(struct candidate *c, const struct candidate_params *p
                        "--machine: there is no file %.200s; a machine that was not "
                        "probed is given by --cpu NAME or --gbps X",
                        format_path(p->machine).text);
-    st = jsonfile_read(&f, p->machine, MACHINE_JSON_LIMIT, err);
-    if (st)
-        return st;
+    if (jsonfile_read(&f, p->machine, MACHINE_JSON_LIMIT, err))
+        return err->code;
     snprintf(c->name, sizeof c->name, "the machine of %.100s",
              format_path(p->machine).text);
     read_topology(c, json_member(f.root, "topology"));
@@ -242,10 +241,9 @@ static enum status here(struct candidate *c, struct err *err)
 {
     struct machine_key key;
     json_t *object;
-    enum status st = topology_read(&c->topo, "", err);
 
-    if (st)
-        return st;
+    if (topology_read(&c->topo, "", err))
+        return err->code;
     c->is_here = true;
     if (!c->n_threads)
         c->n_threads = c->topo.threads_default;

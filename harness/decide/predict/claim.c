@@ -195,9 +195,8 @@ static enum status take_part(struct claim *claim, const char *part, struct err *
 {
     const enum quantmix mix = quantmix_by_name(part);
 
-    if (take_number(claim, part, err) || err->code)
-        return err->code;
-    if (take_model(claim, part, err) || err->code)
+    if (take_number(claim, part, err) || err->code || take_model(claim, part, err) ||
+        err->code)
         return err->code;
     if (mix != QUANTMIX_N) {
         take_text(claim->quant, sizeof claim->quant, quantmix_name(mix), part, err);

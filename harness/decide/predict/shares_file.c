@@ -89,10 +89,9 @@ enum status shares_load(struct shares *s, const char *path, struct err *err)
                                           .bytes = sizeof(struct share),
                                           .convert = convert};
     void *v;
-    const enum status st = yaml_load_list(&v, &s->n, path, &list, err);
 
-    if (st)
-        return st;
+    if (yaml_load_list(&v, &s->n, path, &list, err))
+        return err->code;
     s->v = v;
     qsort(s->v, s->n, sizeof *s->v, by_machine);
     return ST_OK;

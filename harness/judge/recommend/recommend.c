@@ -229,10 +229,8 @@ static void find_best(struct chooser *c)
 
 static enum status choose_by_speed(struct chooser *c, struct err *err)
 {
-    const enum status st = speed_compare(c->speed, c->rows.n, err);
-
-    if (st)
-        return st;
+    if (speed_compare(c->speed, c->rows.n, err))
+        return err->code;
     find_top(c);
     find_best(c);
     return ST_OK;
@@ -396,15 +394,12 @@ static void take_one_model(struct chooser *c)
 static enum status choose(struct recommendation *rec, struct chooser *c,
                           struct err *err)
 {
-    enum status st;
-
     judge_for(c);
     take_one_model(c);
     if (nothing_left(c))
         return recommend_write_nothing(c, err);
-    st = choose_best(c, err);
-    if (st)
-        return st;
+    if (choose_best(c, err))
+        return err->code;
     find_runner_up(c);
     hand_over(rec, c);
     recommend_write(rec, c);

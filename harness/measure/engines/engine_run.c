@@ -279,7 +279,7 @@ static enum status run(struct engine_run *x, const struct point *p, struct err *
     struct point_run *r = x->r;
     struct err why = ERR_INIT;
     bool goes_on;
-    enum status st;
+    enum status st = ST_OK;
 
     point_describe(r, p);
     engine_row_begin(x);

@@ -147,9 +147,8 @@ static enum status measure(struct talking *x, struct err *err)
     load_result_free(&r);
     if (!goes_on)
         return ST_OK;
-    st = send_requests(x, &r, t->n_prompt, t->n_output, t->n_requests, err);
-    if (st)
-        return st;
+    if (send_requests(x, &r, t->n_prompt, t->n_output, t->n_requests, err))
+        return err->code;
     if (take_answers(x, &r)) {
         note_counts(t, &r.records[0]);
         if (t->n_output == 1) {
@@ -221,9 +220,10 @@ static enum status talk(struct talking *x, struct err *err)
     if (state != SERVER_READY)
         return ST_OK;
     x->t->load_s = (double)(clock_ns() - x->begin_ns) * 1e-9;
-    st = engine_talk_version(x->url, x->t->figures.version,
-                             sizeof x->t->figures.version, err);
-    return st ? st : measure(x, err);
+    if (engine_talk_version(x->url, x->t->figures.version, sizeof x->t->figures.version,
+                            err))
+        return err->code;
+    return measure(x, err);
 }
 
 /* Ends the server, unless it has ended, and keeps how it ended; that does not matter

@@ -82,10 +82,9 @@ enum status launch_place_set(struct launch_place *p, const char *cpus,
                              const struct topology *topo, struct err *err)
 {
     int server[TOPO_MAX_CPUS], n = 0;
-    const enum status st = placement_parse_cpus(cpus, topo, &n, 0, server, err);
 
-    if (st)
-        return st;
+    if (placement_parse_cpus(cpus, topo, &n, 0, server, err))
+        return err->code;
     p->n_server = n;
     p->n_client = 0;
     memcpy(p->server, server, (size_t)n * sizeof *server);

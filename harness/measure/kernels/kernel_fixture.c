@@ -96,9 +96,10 @@ enum status fixture_pool(struct thread_pool **pool,
                        TOPO_MAX_CPUS);
     if (fixture->placement == PLACEMENT_NONE)
         return thread_pool_start(pool, n_threads, NULL, err);
-    const enum status st =
-        placement_cpus(fixture->topo, fixture->placement, n_threads, cpus, err);
-    return st ? st : thread_pool_start(pool, n_threads, cpus, err);
+
+    if (placement_cpus(fixture->topo, fixture->placement, n_threads, cpus, err))
+        return err->code;
+    return thread_pool_start(pool, n_threads, cpus, err);
 }
 
 /* ---- weights --------------------------------------------------------------------- */
@@ -149,7 +150,7 @@ enum status fixture_cold(struct kernel_fixture *fixture, enum kern_format format
     const bool is_new = !fixture->cold.base;
     struct fill_job job = {.bytes = kernel_fixture_cold_bytes(fixture)};
     struct thread_pool *pool;
-    enum status st;
+    enum status st = ST_OK;
 
     if (!is_new && (format == KERN_N_FMT || (format == fixture->cold_format &&
                                              packed == fixture->cold_packed))) {
@@ -164,9 +165,8 @@ enum status fixture_cold(struct kernel_fixture *fixture, enum kern_format format
             return err_set(err, ST_NO_MEMORY, "no memory for %s weights",
                            kern_format_info(format)->name);
     }
-    st = fixture_pool(&pool, fixture, fixture->topo->threads_default, err);
-    if (st)
-        return st;
+    if (fixture_pool(&pool, fixture, fixture->topo->threads_default, err))
+        return err->code;
     if (is_new)
         st = mem_alloc(&fixture->cold, job.bytes, MEM_PAGES_2M, "cold weights", err);
     if (st == ST_OK) {

@@ -299,9 +299,8 @@ enum status kernel_plan_make(struct kernel_plan *plan, const struct kernel_wish 
     if (st)
         return st;
     set_threads(&new, wish, topo);
-    st = kernel_cases_all(&all, &n_all, new.threads, (size_t) new.n_threads, err);
-    if (st)
-        return st;
+    if (kernel_cases_all(&all, &n_all, new.threads, (size_t) new.n_threads, err))
+        return err->code;
     new.run = calloc(n_all + 1, sizeof *new.run);
     new.skip = calloc(n_all + 1, sizeof *new.skip);
     if (new.run &&new.skip)

@@ -328,10 +328,9 @@ enum status kernel_report_csv(const struct kernel_report *report, const char *pa
                               struct err *err)
 {
     struct newfile n;
-    const enum status st = newfile_replace(&n, path, err);
 
-    if (st)
-        return st;
+    if (newfile_replace(&n, path, err))
+        return err->code;
     fputs("name,op,format,isa,rows,cols,n,n_x,weights,n_threads,prefetch,panels,status,"
           "reason,n_"
           "repetitions,ns,ns_lo,ns_hi,gbps,gbps_lo,gbps_hi,gops,gops_lo,gops_hi,"

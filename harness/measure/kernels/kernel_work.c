@@ -101,9 +101,8 @@ static enum status open_product(struct kernel_work *w, const struct kernel_case 
                        KERNEL_COLS, n_x))
         return no_memory(c, err);
     if (w->cold) {
-        st = fixture_cold(w->fixture, format, packed, &w->w, err);
-        if (st)
-            return st;
+        if (fixture_cold(w->fixture, format, packed, &w->w, err))
+            return err->code;
         w->n_matrices = kernel_fixture_cold_bytes(w->fixture) / w->matrix_bytes;
         if (w->n_matrices < 2)
             return no_memory(c, err);

@@ -94,16 +94,13 @@ enum status planner_make(struct planner *planner, struct plan *plan,
                          const struct point *p, const struct topology *topo,
                          struct err *err)
 {
-    enum status st;
-
     memset(plan, 0, sizeof *plan);
     plan->point = *p;
     plan->wanted = p->setup.residency;
     plan->time.token_s = NAN;
     find_room(plan, topo);
-    st = request_plan(plan, planner, err);
-    if (st)
-        return st;
+    if (request_plan(plan, planner, err))
+        return err->code;
     plan->point.setup.residency = (enum weights_residency)plan->need.residency;
     plan->cache = topology_cache(topo, plan->point.setup.n_threads);
     plan->verdict = plan_verdict(&plan->need, plan->room);

@@ -316,10 +316,9 @@ static enum status open_rows(struct plan *p, struct err *err)
         return ST_OK;
     snprintf(file, sizeof file, "quality/%.100s-%016llx.ref", basename(m->name),
              (unsigned long long)key);
-    st = modelref_cache_path(p->rows_path, sizeof p->rows_path, p->s->cache_dir, file,
-                             err);
-    if (st)
-        return st;
+    if (modelref_cache_path(p->rows_path, sizeof p->rows_path, p->s->cache_dir, file,
+                            err))
+        return err->code;
     snprintf(dir, sizeof dir, "%s", p->rows_path);
     *strrchr(dir, '/') = '\0';
     st = dirs_make(dir, err);
@@ -446,10 +445,9 @@ static enum status make_row(const struct plan *p, const struct quality_job *job,
 {
     struct quality_summary sum;
     char values[32];
-    const enum status st = summarise(job, &sum, err);
 
-    if (st)
-        return st;
+    if (summarise(job, &sum, err))
+        return err->code;
     row_init(r);
     format_now(r->utc, sizeof r->utc);
     snprintf(r->point, sizeof r->point, "%.48s/quality/kv-%.15s/%.16s",

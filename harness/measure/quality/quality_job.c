@@ -205,10 +205,10 @@ size_t quality_job_chunks_of_rows(const struct quality_job *job)
 enum status quality_job_make_rows(struct quality_job *job, struct err *err)
 {
     const size_t n = quality_job_chunks_of_rows(job);
-    const enum status st =
-        quality_store_cut(job->rows, n * quality_per_chunk(job->text->ctx), err);
 
-    return st ? st : run_chunks(job, true, n, err);
+    if (quality_store_cut(job->rows, n * quality_per_chunk(job->text->ctx), err))
+        return err->code;
+    return run_chunks(job, true, n, err);
 }
 
 enum status quality_job_score(struct quality_job *job, struct err *err)

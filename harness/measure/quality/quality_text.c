@@ -101,9 +101,8 @@ enum status quality_model_read(struct quality_model *m, const char *text,
         ref.mix = requant->mix;
         ref.requant = requant;
     }
-    st = modelref_open(&ref, &g, err);
-    if (st)
-        return st;
+    if (modelref_open(&ref, &g, err))
+        return err->code;
     params.n_ctx = 1;
     st = slm_plan(&info, g, &params, err);
     if (st == ST_OK)
@@ -223,7 +222,6 @@ enum status quality_text_read(struct quality_text *out, const struct quality_mod
     struct quality_text t = {.ctx = ctx};
     size_t n = 0;
     int32_t bos = -1;
-    enum status st = ST_OK;
 
     if (ctx < QUALITY_MIN_CTX || ctx > m->max_chunk)
         return err_set(err, ST_USAGE,

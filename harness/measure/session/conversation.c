@@ -234,11 +234,9 @@ static enum status read_again(struct conversation *c, struct reading *r,
 {
     const size_t n_past = (size_t)slm_n_past(c->model->m);
     size_t same = 0;
-    enum status st;
 
-    st = chat_tokens(c->params.chat, c->model->tok, &r->prompt, 0, &r->ids, &r->n, err);
-    if (st)
-        return st;
+    if (chat_tokens(c->params.chat, c->model->tok, &r->prompt, 0, &r->ids, &r->n, err))
+        return err->code;
     while (!c->n_gone && same < n_past && same + 1 < r->n &&
            r->ids[same] == c->context[same])
         same++;
@@ -274,12 +272,9 @@ static enum status read_rest(struct conversation *c, struct reading *r, struct e
  * example. Then the prompt is read from where it differs. */
 static enum status read_on(struct conversation *c, struct reading *r, struct err *err)
 {
-    enum status st;
-
     reading_free(r);
-    st = render(c, c->messages, c->n, &r->prompt, err);
-    if (st)
-        return st;
+    if (render(c, c->messages, c->n, &r->prompt, err))
+        return err->code;
     if (c->done && c->n_done < r->prompt.len &&
         !memcmp(c->done, r->prompt.text, c->n_done))
         return read_rest(c, r, err);

@@ -121,9 +121,10 @@ enum status embed_add(struct embed_texts *t, const struct embed_model *e,
 {
     int32_t *ids;
     size_t n;
-    const enum status st = tokenizer_encode_whole(e->tok, text, len, &ids, &n, err);
 
-    return st ? st : add(t, e, ids, n, cut, what, err);
+    if (tokenizer_encode_whole(e->tok, text, len, &ids, &n, err))
+        return err->code;
+    return add(t, e, ids, n, cut, what, err);
 }
 
 enum status embed_add_tokens(struct embed_texts *t, const struct embed_model *e,

@@ -74,16 +74,15 @@ struct opening {
 static enum status name_model(struct modelref *ref, const struct session_params *params,
                               struct err *err)
 {
-    enum status st;
-
     if (*params->setup.model.text) {
         *ref = params->setup.model;
         return ST_OK;
     }
     if (!params->model)
         return err_set(err, ST_USAGE, "name the model: -m FILE");
-    st = modelref_parse(ref, params->model, NULL, err);
-    return st ? st : modelref_set_quant(ref, params->quant, err);
+    if (modelref_parse(ref, params->model, NULL, err))
+        return err->code;
+    return modelref_set_quant(ref, params->quant, err);
 }
 
 enum status session_model(struct modelref *ref, const struct session_params *params,
@@ -99,9 +98,9 @@ enum status session_model(struct modelref *ref, const struct session_params *par
 enum status session_inputs(struct path_list *files, struct session_params *params,
                            struct err *err)
 {
-    const enum status st = name_model(&params->setup.model, params, err);
-
-    return st ? st : modelref_files(&params->setup.model, files, err);
+    if (name_model(&params->setup.model, params, err))
+        return err->code;
+    return modelref_files(&params->setup.model, files, err);
 }
 
 /* Threads as requested, or as the machine recommends; unpinned, unless CPUs or a

@@ -214,9 +214,8 @@ static enum status prepare_model(struct sweep *sweep, size_t m, struct err *err)
         return ST_OK;
     sweep->is_prepared[m] = true;
     if (access(ref->path, F_OK) && !sweep->s->keep_models) {
-        status = sweep_dir_will_make(sweep->dir, ref->path, err);
-        if (status)
-            return status;
+        if (sweep_dir_will_make(sweep->dir, ref->path, err))
+            return err->code;
     }
     progress_end(&sweep->progress);
     status = modelref_make_file(ref, &made, &why);

@@ -160,7 +160,7 @@ enum status sweep_check_capacity(const struct sweep_settings *s,
                                  const struct topology *topo, bool *one_at_a_time,
                                  struct err *err)
 {
-    const enum status status = check_disk(s, plan, one_at_a_time, err);
-
-    return status ? status : check_memory(s, plan, topo, err);
+    if (check_disk(s, plan, one_at_a_time, err))
+        return err->code;
+    return check_memory(s, plan, topo, err);
 }

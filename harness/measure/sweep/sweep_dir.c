@@ -220,10 +220,8 @@ enum status sweep_dir_append(struct sweep_dir *dir, const struct row *row,
 
 static enum status take_lock(struct sweep_dir *dir, struct err *err)
 {
-    const enum status status = open_file(dir, ".lock", O_RDWR, &dir->lock, err);
-
-    if (status)
-        return status;
+    if (open_file(dir, ".lock", O_RDWR, &dir->lock, err))
+        return err->code;
     return filelock_take(dir->lock, "sweep", dir->path, err);
 }
 
@@ -274,13 +272,11 @@ enum status sweep_dir_create(struct sweep_dir **out, const char *path, struct er
         snprintf(chosen, sizeof chosen, "%s", path);
     else
         dirs_results(chosen, sizeof chosen, "");
-    status = check_unused(chosen, err);
-    if (status)
-        return status;
+    if (check_unused(chosen, err))
+        return err->code;
     is_new = access(chosen, F_OK) != 0;
-    status = dirs_make(chosen, err);
-    if (status)
-        return status;
+    if (dirs_make(chosen, err))
+        return err->code;
     dir = dir_new(chosen);
     if (!dir)
         return err_set(err, ST_NO_MEMORY, "no memory");
@@ -408,7 +404,6 @@ static enum status read_back(struct sweep_dir *dir, struct err *err)
 {
     char path[600];
     struct stat st;
-    enum status status;
 
     file_path(dir, "sweep.csv", path, sizeof path);
     if (open_file(dir, "sweep.csv", O_RDWR, &dir->csv, err) ||
@@ -416,11 +411,13 @@ static enum status read_back(struct sweep_dir *dir, struct err *err)
         return err->code;
     if (fstat(dir->csv, &st) == 0 && st.st_size == 0) {
         /* killed before the first line */
-        status = open_file(dir, SAMPLES_CSV, O_RDWR | O_TRUNC, &dir->samples, err);
-        return status ? status : write_headers(dir, err);
+        if (open_file(dir, SAMPLES_CSV, O_RDWR | O_TRUNC, &dir->samples, err))
+            return err->code;
+        return write_headers(dir, err);
     }
-    status = row_csv_read(path, &dir->rows, &dir->n_rows, err);
-    return status ? status : clean_samples(dir, err);
+    if (row_csv_read(path, &dir->rows, &dir->n_rows, err))
+        return err->code;
+    return clean_samples(dir, err);
 }
 
 enum status sweep_dir_resume(struct sweep_dir **out, const char *path, struct err *err)
@@ -458,14 +455,12 @@ enum status sweep_dir_write_machine(struct sweep_dir *dir, json_t *machine,
 {
     char path[600];
     struct newfile n;
-    enum status st;
 
     file_path(dir, "machine.json", path, sizeof path);
     if (!machine)
         return err_set(err, ST_NO_MEMORY, "no memory for %s", path);
-    st = newfile_replace(&n, path, err);
-    if (st)
-        return st;
+    if (newfile_replace(&n, path, err))
+        return err->code;
     if (textfile_put_json(n.f, machine, JSON_INDENT(2) | JSON_REAL_PRECISION(9))) {
         newfile_abort(&n);
         return err_set_errno(err, ST_IO, "cannot write %s", path);

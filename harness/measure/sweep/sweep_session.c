@@ -124,8 +124,9 @@ static enum status settings_from_request(struct sweep_settings *s,
         s->base.setup.seed = (uint64_t)time(NULL);
     s->base.setup.isa_disabled = isa_detected() & ~isa_usable();
     s->ctx_usual = !q->config && !setting_given(&q->settings, SETTING_ctx);
-    status = absolute_cache_dir(s, q->cache_dir, err);
-    return status ? status : absolute_models(s, err);
+    if (absolute_cache_dir(s, q->cache_dir, err))
+        return err->code;
+    return absolute_models(s, err);
 }
 
 /* ---- before and after ------------------------------------------------------------ */

@@ -177,10 +177,9 @@ enum status model_worker_sample(struct model_worker *c, const int *n, int n_step
 
     for (int i = 0; i < n_steps; i++)
         json_array_append_new(counts, json_integer(n[i]));
-    st = worker_client_request(&c->worker, json_pack("{s:o}", "take", counts), "s",
-                               "it took samples", &answer, err);
-    if (st)
-        return st;
+    if (worker_client_request(&c->worker, json_pack("{s:o}", "take", counts), "s",
+                              "it took samples", &answer, err))
+        return err->code;
     st = read_quartiles(c, json_object_get(answer, "s"), n, n_steps, seconds, err);
     memset(noise, 0, sizeof *noise);
     worker_noise_from_json(noise, json_object_get(answer, "noise"));

@@ -17,12 +17,11 @@ static enum status add_path(void *arg, const char *path, struct err *err)
 static enum status add_model(struct path_list *reads, const struct modelref *model,
                              struct err *err)
 {
-    enum status st;
-
     if (!hf_is_folder(model->path))
         return modelref_files(model, reads, err);
-    st = path_list_add(reads, model->path, err);
-    return st ? st : hf_links(model->path, add_path, reads, err);
+    if (path_list_add(reads, model->path, err))
+        return err->code;
+    return hf_links(model->path, add_path, reads, err);
 }
 
 /* Shapes of synthetic models, and test prompts. */

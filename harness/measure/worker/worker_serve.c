@@ -58,12 +58,12 @@ static enum status open_model(struct server *v, struct err *err)
                                               : topology_model_bytes(&v->topo, 0);
     const uint64_t room = bytes ? bytes : 1; /* 0 is the machine's */
     struct slm_params p = model_setup_params(&o->setup, room);
-    enum status st;
 
     p.n_ctx = worker_n_ctx(o);
     p.n_logits = 1;
-    st = measured_open(&v->measured, &o->setup, &p, err);
-    return st ? st : read_weights(v, room, err);
+    if (measured_open(&v->measured, &o->setup, &p, err))
+        return err->code;
+    return read_weights(v, room, err);
 }
 
 /* Loads again while that is quick: a short time varies more. */
@@ -206,16 +206,15 @@ static enum status take_step(struct server *v, int step, int n, struct err *err)
 {
     const struct worker_step *s = &v->o.step[step];
     struct kept kept = {v->s[step], 0};
-    enum status st;
 
     if (!n)
         return ST_OK;
     if (s->kind == WORKER_KERNEL)
         return take_kernel(v, step, n, &kept, err);
-    st = slm_tune(v->measured.m, s->n_threads, s->n_threads, &v->tuning[step], err);
-    return st ? st
-              : measured_samples(&v->measured, &v->step[step], (size_t)n, keep_sample,
-                                 &kept, err);
+    if (slm_tune(v->measured.m, s->n_threads, s->n_threads, &v->tuning[step], err))
+        return err->code;
+    return measured_samples(&v->measured, &v->step[step], (size_t)n, keep_sample, &kept,
+                            err);
 }
 
 /* Addresses of the program and its libraries that are only read. */

@@ -257,16 +257,14 @@ enum status point_row_command(const struct row *r, char *buf, size_t cap,
 {
     struct modelref model = {.mix = QUANTMIX_N};
     struct point p;
-    enum status st;
 
     if (r->kind != POINT_DECODE && r->kind != POINT_PREFILL)
         return err_set(err, ST_INPUT, "the row is of no decode or prefill point");
     if (!point_row_model(r, model.text, sizeof model.text))
         return err_set(err, ST_INPUT, "the row does not say where the model %.60s is",
                        r->model);
-    st = point_from_row(&p, r, &model, err);
-    if (st)
-        return st;
+    if (point_from_row(&p, r, &model, err))
+        return err->code;
     take_unshown(&p, r);
     point_command(&p, buf, cap);
     return strlen(buf) + 1 < cap

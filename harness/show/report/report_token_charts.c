@@ -319,7 +319,7 @@ enum status report_each_token_plot(const struct report_source *from,
                                    const char *subtitle, report_plot_fn *use, void *arg,
                                    struct err *err)
 {
-    const enum status st = each_time(from, subtitle, use, arg, err);
-
-    return st ? st : each_run(from, subtitle, use, arg, err);
+    if (each_time(from, subtitle, use, arg, err))
+        return err->code;
+    return each_run(from, subtitle, use, arg, err);
 }

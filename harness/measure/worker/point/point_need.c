@@ -18,13 +18,12 @@ static enum status need_text(struct point *p, struct point_need *need,
                              const struct gguf *g, int n_vocab, struct err *err)
 {
     struct test_prompt s;
-    enum status status;
+    enum status status = ST_OK;
 
     if (p->kind != POINT_SPECULATE)
         return ST_OK;
-    status = test_prompt_read(&s, p->text, g, n_vocab, err);
-    if (status)
-        return status;
+    if (test_prompt_read(&s, p->text, g, n_vocab, err))
+        return err->code;
     if (s.n_prompt > SETTING_MAX(prefill) || s.n_answer > SETTING_MAX(answer)) {
         status = err_set(err, ST_USAGE,
                          "the text %s has %zu tokens before its answer and %zu in it; "
@@ -98,11 +97,9 @@ static enum status divide(struct point_need *need, const struct gguf *g,
                           const struct slm_info *info, struct err *err)
 {
     struct residency_plan plan;
-    const enum status status =
-        residency_plan_make(&plan, g, info->n_layers, info->weights_memory_bytes, err);
 
-    if (status)
-        return status;
+    if (residency_plan_make(&plan, g, info->n_layers, info->weights_memory_bytes, err))
+        return err->code;
     need->n_streamed = plan.n_streamed;
     need->n_slots = plan.n_slots;
     need->slot_bytes = plan.slot_bytes;
@@ -152,14 +149,13 @@ static enum status need_model(struct point *p, struct point_need *need,
     struct slm_params params = point_params(p, room);
     struct slm_info info;
     bool fits = true;
-    enum status status;
+    enum status status = ST_OK;
 
     point_set_sequences(p, &params);
     if (image)
         params.residency = WEIGHTS_MMAP;
-    status = plan_engine(&info, &fits, g, &params, err);
-    if (status)
-        return status;
+    if (plan_engine(&info, &fits, g, &params, err))
+        return err->code;
     need->weight_bytes = gguf_image_bytes(g);
     need->rows_bytes = info.rows_bytes;
     need->map_bytes = image ? 0 : info.map_bytes;
@@ -225,13 +221,12 @@ static enum status need_file(struct point *p, struct point_need *need, uint64_t 
     struct gguf *g = NULL;
     struct slm_params params = slm_params_default();
     struct slm_info info;
-    enum status status;
+    enum status status = ST_OK;
 
     if (p->setup.model.synthetic)
         return need_shape(p, need, false, room, err);
-    status = modelref_open(&p->setup.model, &g, err);
-    if (status)
-        return status;
+    if (modelref_open(&p->setup.model, &g, err))
+        return err->code;
     if (p->kind == POINT_SPECULATE) {
         params.n_ctx = 1;
         status = slm_plan(&info, g, &params, err);

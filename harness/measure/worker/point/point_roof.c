@@ -180,10 +180,8 @@ static bool has_arithmetic_roof(const struct point *p)
 static enum status probe_with(struct point_worker *c, struct thread_pool *pool,
                               bool weights, struct err *err)
 {
-    const enum status status = read_passes(c, pool, weights, err);
-
-    if (status)
-        return status;
+    if (read_passes(c, pool, weights, err))
+        return err->code;
     if (has_arithmetic_roof(c->p))
         add_peak_passes(c, N_PEAK_PASSES, pool);
     if (has_arithmetic_roof(c->p) && int8_peak(c) == PROBE_PEAK_INT8 &&

@@ -382,14 +382,12 @@ enum status point_worker_open(struct point_worker **c, struct point_request *q,
                               const json_t *request, struct err *err)
 {
     struct point_worker *new = calloc(1, sizeof *new);
-    enum status status;
 
     if (!new)
         return err_set(err, ST_NO_MEMORY, "no memory to measure in");
     *c = new;
-    status = point_read_request(q, request, err);
-    if (status)
-        return status;
+    if (point_read_request(q, request, err))
+        return err->code;
     isa_disable(q->point.setup.isa_disabled);
     new->own = q->point;
     new->p = &new->own;
