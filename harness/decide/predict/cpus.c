@@ -49,7 +49,6 @@ static enum status convert(void *to, const void *from, const char *what,
     const struct cpu_text *text = from;
     struct cpu *c = to;
     long long n_cores = 0;
-    enum status st;
 
     text_harmless(c->name, sizeof c->name, text->name);
     text_harmless(c->also, sizeof c->also, text->also);
@@ -58,17 +57,13 @@ static enum status convert(void *to, const void *from, const char *what,
     text_harmless(c->date, sizeof c->date, text->date);
     if (!c->name[0])
         return err_set(err, ST_USAGE, "%s has no name", what);
-    st = parse_integer(text->cores, what, 1, 4096, &n_cores, err);
-    if (st == ST_OK)
-        st = parse_double(text->peak_gbps, what, 1e-3, 1e6, &c->peak_gbps, err);
-    if (st == ST_OK)
-        st = to_speed(text->core_gbps, what, 1e6, &c->core_gbps, err);
-    if (st == ST_OK)
-        st = to_speed(text->gops, what, 1e9, &c->gops, err);
-    if (st == ST_OK && text->llc[0])
-        st = parse_bytes(text->llc, what, &c->llc_bytes, err);
+    if (parse_integer(text->cores, what, 1, 4096, &n_cores, err) ||
+        parse_double(text->peak_gbps, what, 1e-3, 1e6, &c->peak_gbps, err) ||
+        to_speed(text->core_gbps, what, 1e6, &c->core_gbps, err) ||
+        to_speed(text->gops, what, 1e9, &c->gops, err))
+        return err->code;
     c->n_cores = (int)n_cores;
-    return st;
+    return text->llc[0] ? parse_bytes(text->llc, what, &c->llc_bytes, err) : ST_OK;
 }
 
 enum status cpus_load(struct cpus *cpus, const char *path, struct err *err)

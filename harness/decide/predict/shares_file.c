@@ -53,23 +53,23 @@ static enum status convert(void *to, const void *from, const char *what,
     const struct share_text *text = from;
     struct share *s = to;
     long long n_threads = 0, n = 0;
-    enum status st;
 
     text_harmless(s->machine, sizeof s->machine, text->machine);
-    st = choice_parse(&choices_kind, text->kind, what, &s->kind, err);
+    if (choice_parse(&choices_kind, text->kind, what, &s->kind, err))
+        return err->code;
     s->format = kern_format_by_name(text->format);
-    if (st == ST_OK && s->format == KERN_N_FMT)
-        st = err_set(err, ST_USAGE, "%s: '%s' is no weight format", what, text->format);
-    if (st == ST_OK &&
-        (parse_integer(text->threads, what, 1, 1024, &n_threads, err) ||
-         parse_integer(text->n, what, 1, 1 << 20, &n, err) ||
-         parse_double(text->lo, what, 1e-6, MAX_SHARE, &s->lo, err) ||
-         parse_double(text->median, what, s->lo, MAX_SHARE, &s->median, err) ||
-         parse_double(text->hi, what, s->median, MAX_SHARE, &s->hi, err)))
-        st = err->code;
+    if (s->format == KERN_N_FMT)
+        return err_set(err, ST_USAGE, "%s: '%s' is no weight format", what,
+                       text->format);
+    if (parse_integer(text->threads, what, 1, 1024, &n_threads, err) ||
+        parse_integer(text->n, what, 1, 1 << 20, &n, err) ||
+        parse_double(text->lo, what, 1e-6, MAX_SHARE, &s->lo, err) ||
+        parse_double(text->median, what, s->lo, MAX_SHARE, &s->median, err) ||
+        parse_double(text->hi, what, s->median, MAX_SHARE, &s->hi, err))
+        return err->code;
     s->n_threads = (int)n_threads;
     s->n = (int)n;
-    return st;
+    return ST_OK;
 }
 
 /* Machines stand together. */
