@@ -329,17 +329,15 @@ static enum status draw(const struct plot *p, const char *dir, const char *again
     char program[PATH_MAX];
     bool is_missing = false;
     struct scratch s;
-    enum status st;
+    enum status st = ST_OK;
 
     if (interrupted())
         return err_set(err, ST_INTERRUPTED, "interrupted");
     if (!program_find(program, sizeof program, "gnuplot"))
         return draw_alone(p, dir, again, err);
-    st = scratch_open(&s, dir, p->name, err);
-    if (st == ST_OK)
-        st = run(program, &s, &is_missing, err);
-    if (st == ST_OK && !is_missing)
-        st = take_out(&s, err);
+    if (scratch_open(&s, dir, p->name, err) || run(program, &s, &is_missing, err) ||
+        (!is_missing && take_out(&s, err)))
+        st = err->code;
     scratch_close(&s);
     return st == ST_OK && is_missing ? draw_alone(p, dir, again, err) : st;
 }

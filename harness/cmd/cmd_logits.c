@@ -70,12 +70,9 @@ static enum status run(struct session_params *params, const struct int_list *tok
     if (!st)
         st = path_list_check_output(&inputs, path, err);
     path_list_free(&inputs);
-    if (!st)
-        st = session_open(&m, params, NULL, err);
-    if (!st)
-        st = check_tokens(m, tokens, err);
-    if (!st)
-        st = newfile_open(&n, path, err);
+    if (st == ST_OK && (session_open(&m, params, NULL, err) ||
+                        check_tokens(m, tokens, err) || newfile_open(&n, path, err)))
+        st = err->code;
     if (!st) {
         st = write_logits(m, tokens->v, tokens->n, n.f, path, err);
         if (st)

@@ -296,15 +296,13 @@ static enum status run_claim(const struct settings *s, const struct shares *shar
 {
     struct candidate *c = calloc(1, sizeof *c);
     struct claim claim;
-    enum status st;
+    enum status st = ST_OK;
 
     if (!c)
         return err_set(err, ST_NO_MEMORY, "no memory for a machine");
-    st = claim_parse(&claim, s->claim, err);
-    if (st == ST_OK)
-        st = find_machine(c, s, &claim, err);
-    if (st == ST_OK)
-        st = judge_claim(&claim, c, shares, s->json, code, err);
+    if (claim_parse(&claim, s->claim, err) || find_machine(c, s, &claim, err) ||
+        judge_claim(&claim, c, shares, s->json, code, err))
+        st = err->code;
     candidate_free(c);
     free(c);
     return st;

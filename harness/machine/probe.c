@@ -233,7 +233,7 @@ enum status probe_all(struct probe_report *r, const struct probe_params *p,
 {
     struct probe_report report = {.n_read_rows = 0};
     struct run run = {.p = p, .n_passes = p->n_passes};
-    enum status st;
+    enum status st = ST_OK;
 
     if (p->max_threads < 1 || p->max_threads > TOPO_MAX_CPUS)
         return err_set(err, ST_USAGE, "%d threads cannot be probed; 1 to %d can",
@@ -245,13 +245,9 @@ enum status probe_all(struct probe_report *r, const struct probe_params *p,
     if (!run.scratch)
         return err_set(err, ST_NO_MEMORY, "no memory for %d passes", p->n_passes);
 
-    st = read_all(&report, &run, err);
-    if (st == ST_OK)
-        st = compute_all(&report, &run, err);
-    if (st == ST_OK)
-        st = disk_all(&report, &run, err);
-    if (st == ST_OK)
-        st = step(&run, 0, "done", err);
+    if (read_all(&report, &run, err) || compute_all(&report, &run, err) ||
+        disk_all(&report, &run, err) || step(&run, 0, "done", err))
+        st = err->code;
     free(run.scratch);
     if (st) {
         probe_report_free(&report);

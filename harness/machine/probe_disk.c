@@ -263,12 +263,9 @@ enum status probe_disk(const char *path, uint64_t max_bytes,
         return err_set_errno(err, ST_IO, "%s cannot be probed as a disk", path);
     st = S_ISDIR(sb.st_mode) ? make_file(&d, max_bytes, err)
                              : open_file(&d, max_bytes, err);
-    if (st == ST_OK)
-        st = make_direct(&d, err);
-    if (st == ST_OK)
-        st = start_ring(&d, err);
-    if (st == ST_OK)
-        st = measure(&d, S_ISDIR(sb.st_mode), n_passes, gbps, err);
+    if (st == ST_OK && (make_direct(&d, err) || start_ring(&d, err) ||
+                        measure(&d, S_ISDIR(sb.st_mode), n_passes, gbps, err)))
+        st = err->code;
     if (d.has_ring)
         io_uring_queue_exit(&d.ring);
     mem_free(&d.mem);

@@ -508,17 +508,15 @@ enum status topology_open(struct topology **out, const char *root, struct err *e
 {
     struct cgroup_limits limits;
     struct topology *t = calloc(1, sizeof *t);
-    enum status st;
+    enum status st = ST_OK;
 
     *out = NULL;
     if (!t)
         return err_set(err, ST_NO_MEMORY,
                        "no memory for the description of the machine");
-    st = topology_read_cpuinfo(t, root, err);
-    if (st == ST_OK)
-        st = read_shape(t, root, err);
-    if (st == ST_OK)
-        st = topology_read_memory(t, root, err);
+    if (topology_read_cpuinfo(t, root, err) || read_shape(t, root, err) ||
+        topology_read_memory(t, root, err))
+        st = err->code;
     if (st == ST_OK) {
         cgroup_limits_read(&limits, root);
         t->cgroup_version = limits.version;

@@ -123,12 +123,10 @@ static enum status prepare(struct work *w, struct err *err)
     if (!st)
         st = fence_enter_calls(-1, err);
     /* Opened twice: the second one describes the result. */
-    if (!st)
-        st = modelfile_open(&w->from, job->in, NULL, err);
-    if (!st)
-        st = modelfile_open(&source, job->in, NULL, err);
-    if (!st)
-        st = requant_open(&w->made, source, &w->params, err);
+    if (st == ST_OK && (modelfile_open(&w->from, job->in, NULL, err) ||
+                        modelfile_open(&source, job->in, NULL, err) ||
+                        requant_open(&w->made, source, &w->params, err)))
+        st = err->code;
     return st;
 }
 

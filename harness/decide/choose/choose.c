@@ -258,12 +258,8 @@ enum status choose_files(struct choose_result *r, const struct choose_settings *
         st = choose_importance(imatrix, sizeof imatrix, s, err);
         own.imatrix = imatrix;
     }
-    if (!st)
-        st = choose_open(&c, err);
-    if (!st)
-        st = open_state(&c, err);
-    if (!st)
-        st = run(&c, r, err);
+    if (st == ST_OK && (choose_open(&c, err) || open_state(&c, err) || run(&c, r, err)))
+        st = err->code;
     if (!st) {
         snprintf(r->model, sizeof r->model, "%.120s", c.ref.name);
         snprintf(r->quant, sizeof r->quant, "%s", c.quant);

@@ -479,7 +479,7 @@ enum status baseline_compare(struct gate_result *r, const struct result_set *old
                                        .disturbed = choice->disturbed,
                                        .each_row = true};
     struct judging *j = calloc(1, sizeof *j);
-    enum status st;
+    enum status st = ST_OK;
 
     if (!j)
         return err_set(err, ST_NO_MEMORY, "no memory for a gate");
@@ -487,11 +487,9 @@ enum status baseline_compare(struct gate_result *r, const struct result_set *old
     j->old = old;
     j->fresh = fresh;
     j->margins = margins;
-    st = series_make(&j->old_set, old, choice, err);
-    if (st == ST_OK)
-        st = series_make(&j->fresh_set, fresh, &each, err);
-    if (st == ST_OK)
-        st = judge_all(j, err);
+    if (series_make(&j->old_set, old, choice, err) ||
+        series_make(&j->fresh_set, fresh, &each, err) || judge_all(j, err))
+        st = err->code;
     series_free(&j->old_set);
     series_free(&j->fresh_set);
     free(j);

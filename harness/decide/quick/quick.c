@@ -250,12 +250,10 @@ static enum status run_all(struct run *r, struct topology *topo, struct err *err
     enum status st = measuring_begin(err);
 
     r->begin_ns = clock_ns();
-    if (st == ST_OK)
-        st = find_machine(r, topo, err);
-    if (st == ST_OK)
-        st = quick_plan_models(r->a, &r->points, r->s, topo, err);
-    if (st == ST_OK)
-        st = measure_rounds(r, err);
+    if (st == ST_OK && (find_machine(r, topo, err) ||
+                        quick_plan_models(r->a, &r->points, r->s, topo, err) ||
+                        measure_rounds(r, err)))
+        st = err->code;
     r->a->measured_s = elapsed(r);
     return st;
 }

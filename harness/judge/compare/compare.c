@@ -377,7 +377,7 @@ static enum status compare_parts(struct comparison *c, struct result_part *parts
                                  size_t n, const struct compare_params *p,
                                  struct err *err)
 {
-    enum status st;
+    enum status st = ST_OK;
 
     c->v = calloc(n + 1, sizeof *c->v);
     if (!c->v)
@@ -386,13 +386,9 @@ static enum status compare_parts(struct comparison *c, struct result_part *parts
         describe(&c->v[c->n], &parts[c->n]);
         keep_rows(&parts[c->n], p);
     }
-    st = judge_all(c, parts, p, err);
-    if (st == ST_OK)
-        st = choose_by(c, p, err);
-    if (st == ST_OK)
-        st = rank(c, err);
-    if (st == ST_OK)
-        st = find_origin(c, err);
+    if (judge_all(c, parts, p, err) || choose_by(c, p, err) || rank(c, err) ||
+        find_origin(c, err))
+        st = err->code;
     if (st == ST_OK)
         compare_note(c);
     return st;

@@ -315,15 +315,13 @@ enum status engine_run(const struct point *p, const struct topology *topo,
                        point_progress_fn *progress, void *arg, struct err *err)
 {
     struct engine_run *x = calloc(1, sizeof *x);
-    enum status st;
+    enum status st = ST_OK;
 
     if (!x)
         return err_set(err, ST_NO_MEMORY, "no memory to run a point in");
-    st = engine_parse(&x->e, p->engine, "--engine", err);
-    if (st == ST_OK)
-        st = engine_check_point(p, err);
-    if (st == ST_OK)
-        st = point_run_begin(&x->r, p, topo, row, progress, arg, err);
+    if (engine_parse(&x->e, p->engine, "--engine", err) || engine_check_point(p, err) ||
+        point_run_begin(&x->r, p, topo, row, progress, arg, err))
+        st = err->code;
     if (st == ST_OK) {
         x->r->settings.setup.residency = WEIGHTS_MMAP;
         x->r->settings.setup.n_threads_prefill = 0;

@@ -81,7 +81,7 @@ static enum status read_wish(struct words *words, const struct kernel_wish *w,
 {
     static const char *const weights[] = {"hot", "cold"};
     const char *formats[KERN_N_FMT], *ops[KERN_N_OP + 1], *levels[KERN_N_ISA];
-    enum status st;
+    enum status st = ST_OK;
 
     for (int i = 0; i < KERN_N_FMT; i++)
         formats[i] = kern_format_info((enum kern_format)i)->name;
@@ -90,16 +90,12 @@ static enum status read_wish(struct words *words, const struct kernel_wish *w,
     ops[KERN_N_OP] = "all";
     for (int i = 0; i < KERN_N_ISA; i++)
         levels[i] = isa_name((enum kern_isa)i);
-    st =
-        parse_words(w->formats, "--formats", formats, KERN_N_FMT, &words->formats, err);
-    if (!st)
-        st = parse_words(w->ops, "--ops", ops, KERN_N_OP + 1, &words->ops, err);
-    if (!st)
-        st = parse_words(w->isa, "--isa", levels, KERN_N_ISA, &words->isa, err);
-    if (!st)
-        st = check_columns(&w->columns, err);
-    if (!st)
-        st = check_prefetch(w, err);
+    if (parse_words(w->formats, "--formats", formats, KERN_N_FMT, &words->formats,
+                    err) ||
+        parse_words(w->ops, "--ops", ops, KERN_N_OP + 1, &words->ops, err) ||
+        parse_words(w->isa, "--isa", levels, KERN_N_ISA, &words->isa, err) ||
+        check_columns(&w->columns, err) || check_prefetch(w, err))
+        st = err->code;
     return st ? st
               : parse_words(w->weights, "--weights", weights, 2, &words->weights, err);
 }

@@ -308,7 +308,7 @@ static enum status open_rows(struct plan *p, struct err *err)
     const uint64_t key = add_key(add_key(HASH_BEGIN, m->key), p->text.key);
     bool needed = false;
     char file[160], dir[sizeof p->rows_path];
-    enum status st;
+    enum status st = ST_OK;
 
     for (size_t i = 0; i < p->n_jobs; i++)
         needed |= !is_complete(&p->jobs[i]);
@@ -321,12 +321,11 @@ static enum status open_rows(struct plan *p, struct err *err)
         return err->code;
     snprintf(dir, sizeof dir, "%s", p->rows_path);
     *strrchr(dir, '/') = '\0';
-    st = dirs_make(dir, err);
-    if (st == ST_OK)
-        st = quality_store_open(&p->rows, p->rows_path, key,
-                                quality_row_bytes((size_t)m->n_vocab), err);
-    if (st == ST_OK)
-        st = check_disk(p, dir, err);
+    if (dirs_make(dir, err) ||
+        quality_store_open(&p->rows, p->rows_path, key,
+                           quality_row_bytes((size_t)m->n_vocab), err) ||
+        check_disk(p, dir, err))
+        st = err->code;
     for (size_t i = 0; i < p->n_jobs; i++)
         p->jobs[i].rows = p->rows;
     return st;

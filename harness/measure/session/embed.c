@@ -27,12 +27,10 @@ enum status embed_look(struct embed_model *e, const struct session_params *param
 
     *e = (struct embed_model){.tok = NULL};
     smallest.n_ctx = 1;
-    if (!st)
-        st = modelref_open(&ref, &g, err);
-    if (!st)
-        st = tokenizer_open(&e->tok, g, err);
-    if (!st)
-        st = slm_plan(&e->planned, g, &smallest, err);
+    if (st == ST_OK &&
+        (modelref_open(&ref, &g, err) || tokenizer_open(&e->tok, g, err) ||
+         slm_plan(&e->planned, g, &smallest, err)))
+        st = err->code;
     if (!st)
         snprintf(e->name, sizeof e->name, "%s", gguf_path(g));
     gguf_close(g);

@@ -174,12 +174,9 @@ static enum status open_with(struct opening *o, struct slm **m, int *n_threads,
         st = err_set(err, ST_USAGE,
                      "--weights memory is for synthetic models of bench decode; "
                      "a file is auto, packed, stream or mmap");
-    if (st == ST_OK)
-        st = topology_read(&o->topo, "", err);
-    if (st == ST_OK)
-        st = choose_threads(o, err);
-    if (st == ST_OK)
-        st = find_cache(o, err);
+    if (st == ST_OK && (topology_read(&o->topo, "", err) || choose_threads(o, err) ||
+                        find_cache(o, err)))
+        st = err->code;
     if (st)
         return st;
     fill_params(o);

@@ -12,14 +12,12 @@ static enum status look_into(struct textmodel *t, const struct gguf *g, bool may
                              const char *chat_template, struct err *err)
 {
     struct slm_params smallest = slm_params_default();
-    enum status st;
+    enum status st = ST_OK;
 
     smallest.n_ctx = 1;
-    st = tokenizer_open(&t->tok, g, err);
-    if (!st)
-        st = slm_plan(&t->planned, g, &smallest, err);
-    if (!st && !may_embed)
-        st = slm_check_predicts(&t->planned, err);
+    if (tokenizer_open(&t->tok, g, err) || slm_plan(&t->planned, g, &smallest, err) ||
+        (!may_embed && slm_check_predicts(&t->planned, err)))
+        st = err->code;
     if (!st && tokenizer_n_vocab(t->tok) > t->planned.n_vocab)
         st = err_set(err, ST_INPUT,
                      "%s: the tokenizer has %d tokens, and the model knows %d of them",
@@ -52,16 +50,13 @@ enum status textmodel_look(struct textmodel *t, const struct session_params *par
                            const char *chat_template, struct err *err)
 {
     struct gguf *g = NULL;
-    enum status st;
+    enum status st = ST_OK;
 
     *t = (struct textmodel){.m = NULL};
-    st = session_model(&t->ref, params, err);
-    if (!st)
-        st = modelref_open(&t->ref, &g, err);
-    if (!st)
-        st = look_into(t, g, params->serves, chat_template, err);
-    if (!st && params->setup.kv_window)
-        st = check_window(t, params->setup.kv_window, err);
+    if (session_model(&t->ref, params, err) || modelref_open(&t->ref, &g, err) ||
+        look_into(t, g, params->serves, chat_template, err) ||
+        (params->setup.kv_window && check_window(t, params->setup.kv_window, err)))
+        st = err->code;
     gguf_close(g);
     return st;
 }

@@ -263,7 +263,7 @@ enum status sweep_dir_create(struct sweep_dir **out, const char *path, struct er
 {
     char chosen[512];
     struct sweep_dir *dir;
-    enum status status;
+    enum status status = ST_OK;
     bool is_new;
 
     if (path && strlen(path) >= sizeof chosen)
@@ -281,15 +281,12 @@ enum status sweep_dir_create(struct sweep_dir **out, const char *path, struct er
     if (!dir)
         return err_set(err, ST_NO_MEMORY, "no memory");
     dir->is_new = is_new;
-    status = take_lock(dir, err);
-    if (status == ST_OK)
-        status = check_unused(chosen, err); /* by whoever had the lock before */
-    if (status == ST_OK)
-        status = open_file(dir, "sweep.csv", O_RDWR | O_TRUNC, &dir->csv, err);
-    if (status == ST_OK)
-        status = open_file(dir, SAMPLES_CSV, O_RDWR | O_TRUNC, &dir->samples, err);
-    if (status == ST_OK)
-        status = write_headers(dir, err);
+    /* the name is looked at again: by whoever had the lock before */
+    if (take_lock(dir, err) || check_unused(chosen, err) ||
+        open_file(dir, "sweep.csv", O_RDWR | O_TRUNC, &dir->csv, err) ||
+        open_file(dir, SAMPLES_CSV, O_RDWR | O_TRUNC, &dir->samples, err) ||
+        write_headers(dir, err))
+        status = err->code;
     if (status)
         sweep_dir_close(dir);
     else

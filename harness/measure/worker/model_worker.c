@@ -120,20 +120,16 @@ enum status model_worker_start(struct model_worker *c,
                                          .tick = p->tick,
                                          .arg = p->arg};
     json_t *answer = NULL;
-    enum status st;
+    enum status st = ST_OK;
 
     *c = (struct model_worker){.worker = {.child = CHILD_INIT}};
-    st = worker_check_program(p->who, p->program, err);
-    if (st == ST_OK)
-        st = worker_client_start(&c->worker, &params, err);
-    if (st == ST_OK)
-        st = greet(&c->worker, open, err);
-    if (st == ST_OK)
-        st = worker_client_request(&c->worker,
-                                   json_pack("{s:o}", "open", worker_open_json(open)),
-                                   "ready", "opening the model", &answer, err);
-    if (st == ST_OK)
-        st = worker_ready_from_json(&c->ready, json_object_get(answer, "ready"), err);
+    if (worker_check_program(p->who, p->program, err) ||
+        worker_client_start(&c->worker, &params, err) || greet(&c->worker, open, err) ||
+        worker_client_request(&c->worker,
+                              json_pack("{s:o}", "open", worker_open_json(open)),
+                              "ready", "opening the model", &answer, err) ||
+        worker_ready_from_json(&c->ready, json_object_get(answer, "ready"), err))
+        st = err->code;
     json_decref(answer);
     return st;
 }

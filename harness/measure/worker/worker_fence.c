@@ -41,25 +41,20 @@ static enum status enter(const struct modelref *model, const struct modelref *dr
     static bool fenced;
     struct path_list reads = {0};
     struct fence_state state;
-    enum status st;
+    enum status st = ST_OK;
 
     if (fenced)
         return ST_OK;
-    st = add_model(&reads, model, err);
-    if (!st && draft)
-        st = add_model(&reads, draft, err);
-    if (!st)
-        st = path_list_add(&reads, also, err);
-    if (!st)
-        st = add_data(&reads, err);
-    if (!st)
-        st = fence_enter(&(struct fence){.reads = (const char *const *)reads.path,
-                                         .n_reads = reads.n,
-                                         .has_ring = model_ring_fd() >= 0,
-                                         .ring = model_ring_fd(),
-                                         .serves = listener >= 0,
-                                         .listener = listener},
-                         &state, err);
+    if (add_model(&reads, model, err) || (draft && add_model(&reads, draft, err)) ||
+        path_list_add(&reads, also, err) || add_data(&reads, err) ||
+        fence_enter(&(struct fence){.reads = (const char *const *)reads.path,
+                                    .n_reads = reads.n,
+                                    .has_ring = model_ring_fd() >= 0,
+                                    .ring = model_ring_fd(),
+                                    .serves = listener >= 0,
+                                    .listener = listener},
+                    &state, err))
+        st = err->code;
     path_list_free(&reads);
     fenced = !st;
     return st;
