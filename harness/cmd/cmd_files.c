@@ -49,11 +49,10 @@ static enum status list_kind(const char *kind, struct err *err)
 
 static enum status list_all(struct err *err)
 {
-    enum status st = ST_OK;
-
-    for (size_t i = 0; !st && data_kind(i); i++)
-        st = list_kind(data_kind(i), err);
-    return st;
+    for (size_t i = 0; data_kind(i); i++)
+        if (list_kind(data_kind(i), err))
+            return err->code;
+    return ST_OK;
 }
 
 /* NULL: there is no such kind, or the name has a folder in it. */

@@ -44,16 +44,15 @@ enum status history_path_read(struct result_set *h, const struct history_options
 enum status history_rows_read(struct result_set *h, const struct history_options *o,
                               struct err *err)
 {
-    enum status st = ST_OK;
-
     if (!o->rows.n)
         return err_set(err, ST_USAGE,
                        "no rows are named; name a directory that `bench sweep` has "
                        "written, a sweep.csv, "
                        "or a row that `bench decode --json` has printed");
-    for (size_t i = 0; i < o->rows.n && st == ST_OK; i++)
-        st = history_path_read(h, o, o->rows.v[i], err);
-    return st;
+    for (size_t i = 0; i < o->rows.n; i++)
+        if (history_path_read(h, o, o->rows.v[i], err))
+            return err->code;
+    return ST_OK;
 }
 
 /* A row without its machine could never be compared with anything. */

@@ -37,8 +37,6 @@ static enum status add_model(struct recommend_answers *a, const struct row *r,
 static enum status find_models(struct recommend_answers *a, const struct row *rows,
                                size_t n_rows, const char *only, struct err *err)
 {
-    enum status st = ST_OK;
-
     a->v = calloc(RECOMMEND_MAX_MODELS, sizeof *a->v);
     if (!a->v)
         return err_set(err, ST_NO_MEMORY, "no memory for the answers");
@@ -46,10 +44,11 @@ static enum status find_models(struct recommend_answers *a, const struct row *ro
         snprintf(a->v[0].model, sizeof a->v[0].model, "%s", only);
         a->n = 1;
     }
-    for (size_t i = 0; i < n_rows && !only && st == ST_OK; i++)
+    for (size_t i = 0; i < n_rows && !only; i++)
         if (rows[i].kind == POINT_DECODE)
-            st = add_model(a, &rows[i], err);
-    return st;
+            if (add_model(a, &rows[i], err))
+                return err->code;
+    return ST_OK;
 }
 
 /* Each by itself; a model without an answer does not spoil the others'. */

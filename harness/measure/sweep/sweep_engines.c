@@ -40,17 +40,16 @@ static enum status add(struct sweep_settings *s, const char *text, const char *w
 enum status sweep_set_engines(struct sweep_settings *s, const char *const *texts,
                               size_t n, const char *what, struct err *err)
 {
-    enum status st = ST_OK;
-
     s->n_engines = 0;
     if (n == 1 && !strcmp(texts[0], "none"))
         return ST_OK;
     if (n > SWEEP_MAX_ENGINES)
         return err_set(err, ST_USAGE, "%s: %zu programs; at most %d are possible", what,
                        n, SWEEP_MAX_ENGINES);
-    for (size_t i = 0; i < n && st == ST_OK; i++)
-        st = add(s, texts[i], what, err);
-    return st;
+    for (size_t i = 0; i < n; i++)
+        if (add(s, texts[i], what, err))
+            return err->code;
+    return ST_OK;
 }
 
 enum status sweep_check_engines(const struct sweep_settings *stored,

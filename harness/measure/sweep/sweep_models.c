@@ -100,11 +100,10 @@ enum status sweep_models_look(struct sweep_models *models,
 enum status sweep_engines_look(const struct sweep_settings *s, bool start_them,
                                struct err *err)
 {
-    enum status st = ST_OK;
-
-    for (int i = 0; i < s->n_engines && st == ST_OK; i++)
-        st = engine_check(s->engines[i], start_them, err);
-    return st;
+    for (int i = 0; i < s->n_engines; i++)
+        if (engine_check(s->engines[i], start_them, err))
+            return err->code;
+    return ST_OK;
 }
 
 /* ---- texts ----------------------------------------------------------------------- */

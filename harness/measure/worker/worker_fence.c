@@ -28,11 +28,11 @@ static enum status add_model(struct path_list *reads, const struct modelref *mod
 static enum status add_data(struct path_list *reads, struct err *err)
 {
     static const char *const kinds[] = {"models", "texts"};
-    enum status st = ST_OK;
 
-    for (size_t i = 0; !st && i < sizeof kinds / sizeof *kinds; i++)
-        st = data_dirs_add(reads, kinds[i], err);
-    return st;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (data_dirs_add(reads, kinds[i], err))
+            return err->code;
+    return ST_OK;
 }
 
 static enum status enter(const struct modelref *model, const struct modelref *draft,

@@ -268,12 +268,11 @@ static enum status read_member(void *field, const struct setting_member *m,
 enum status setting_read_members(void *out, const struct setting_member *members,
                                  size_t n, const json_t *object, struct err *err)
 {
-    enum status st = ST_OK;
-
-    for (const struct setting_member *m = members; m < members + n && st == ST_OK; m++)
-        st = read_member((char *)out + m->offset, m, json_object_get(object, m->key),
-                         err);
-    return st;
+    for (const struct setting_member *m = members; m < members + n; m++)
+        if (read_member((char *)out + m->offset, m, json_object_get(object, m->key),
+                        err))
+            return err->code;
+    return ST_OK;
 }
 
 void setting_take_members(void *out, const struct setting_member *members, size_t n,
