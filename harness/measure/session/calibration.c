@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * calibration.c - texts as chunks, importance matrices added, the file
+ * calibration.c - texts as chunks, read by a model whose inputs an importance matrix
+ * collects; matrices added, the file
  */
 #include "harness/measure/session/calibration.h"
 
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/clock.h"
+#include "harness/base/interrupt.h"
+#include "harness/base/progress.h"
 #include "harness/base/textfile.h"
 
 /* ---- input ----------------------------------------------------------------------- */
@@ -70,7 +76,7 @@ static enum status merge_files(struct imatrix *im, const struct calibration *c,
 static enum status choose_chunks(const struct calibration *c,
                                  struct importance_text *text, struct err *err)
 {
-    const size_t n = importance_n_chunks(text->n_ids, text->ctx);
+    const size_t n = text->n_ids / text->ctx;
 
     text->from_chunk = (size_t)c->from_chunk;
     if (text->from_chunk >= n)
@@ -100,6 +106,93 @@ static enum status check_output(struct calibration *c, struct err *err)
     return st;
 }
 
+/* ---- collecting ------------------------------------------------------------------ */
+
+struct collector {
+    struct imatrix *im;
+    pthread_mutex_t lock; /* threads of the pool report their rows at the same time */
+    struct err err;       /* the first */
+};
+
+/* x[n] is about to be multiplied with a slice of a matrix. */
+static void add_input(void *arg, const char *name, size_t n_slices, size_t slice,
+                      const float *x, size_t n)
+{
+    struct collector *c = arg;
+    struct imatrix_entry *e = NULL;
+    double sum = 0;
+
+    pthread_mutex_lock(&c->lock);
+    if (!c->err.code && !imatrix_entry(c->im, &e, name, n, n_slices, &c->err)) {
+        double *sum2 = e->sum2 + slice * n;
+
+        for (size_t i = 0; i < n; i++) {
+            sum2[i] += (double)x[i] * (double)x[i];
+            sum += (double)x[i] * (double)x[i];
+        }
+        e->counts[slice]++;
+        if (!isfinite(sum))
+            err_set(
+                &c->err, ST_INPUT,
+                "the input of %s is no number: the model does not work on this text",
+                name);
+    }
+    pthread_mutex_unlock(&c->lock);
+}
+
+static enum status eval_chunk(struct slm *m, const struct importance_text *text,
+                              size_t chunk, int32_t *ids, int32_t bos, struct err *err)
+{
+    memcpy(ids, text->ids + chunk * text->ctx, text->ctx * sizeof *ids);
+    if (bos >= 0)
+        ids[0] = bos;
+    if (slm_info(m)->is_encoder)
+        return slm_embed(m, &(struct slm_text){ids, (int)text->ctx}, 1,
+                         SLM_POOLING_MEAN, err);
+    slm_truncate(m, 0);
+    return slm_eval(m, ids, text->ctx, SLM_LOGITS_NONE, err);
+}
+
+/* Add the inputs of all matrices of m to im, with a progress line. *done is the number
+ * of chunks that went in, also where an interrupt ended the work, which is no error
+ * here. */
+static enum status read_chunks(struct imatrix *im, struct slm *m,
+                               const struct importance_text *text, size_t *done,
+                               struct err *err)
+{
+    struct tokenizer *t = NULL;
+    struct collector c = {.im = im, .lock = PTHREAD_MUTEX_INITIALIZER, .err = ERR_INIT};
+    int32_t *ids = malloc(text->ctx * sizeof *ids);
+    struct progress bar;
+    enum status st = tokenizer_open(&t, slm_gguf(m), err);
+    int32_t bos = -1;
+
+    *done = 0;
+    if (!st && !ids)
+        st = err_set(err, ST_NO_MEMORY, "no memory for a chunk of the text");
+    if (!st && tokenizer_adds_bos(t))
+        bos = tokenizer_bos(t);
+    slm_set_activation_hook(m, add_input, &c);
+    progress_begin(&bar, "reading");
+    while (!st && *done < text->n_chunks && !interrupted()) {
+        char detail[64];
+
+        st = eval_chunk(m, text, text->from_chunk + *done, ids, bos, err);
+        if (!st && c.err.code)
+            st = err_set(err, c.err.code, "%s", c.err.msg);
+        if (st)
+            break;
+        ++*done;
+        snprintf(detail, sizeof detail, "chunk %zu of %zu", *done, text->n_chunks);
+        progress_update(&bar, (double)*done / (double)text->n_chunks, detail);
+    }
+    progress_end(&bar);
+    slm_set_activation_hook(m, NULL, NULL);
+    tokenizer_close(t);
+    free(ids);
+    return st;
+}
+
 /* ---- all ------------------------------------------------------------------------- */
 
 static enum status collect(const struct calibration *c, struct slm *m,
@@ -116,7 +209,7 @@ static enum status collect(const struct calibration *c, struct slm *m,
     if (!st)
         st = choose_chunks(c, &r->text, err);
     if (!st)
-        st = importance_collect(im, m, &r->text, &r->done, err);
+        st = read_chunks(im, m, &r->text, &r->done, err);
     free(ids);
     r->text.ids = NULL;
     if (!st && r->done == 0)

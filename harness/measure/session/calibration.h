@@ -2,13 +2,17 @@
  *
  * calibration.h - an importance matrix of a model and a text, as a file
  *
+ * The text's tokens are cut into chunks of ctx, each read from an empty cache with BOS
+ * in its first place where the model needs one; an incomplete chunk at the end is not
+ * used.
+ *
  * Threading: one thread, which opens the model.
  */
 #ifndef SLM_HARNESS_MEASURE_SESSION_CALIBRATION_H
 #define SLM_HARNESS_MEASURE_SESSION_CALIBRATION_H
 
+#include "engine/quantize/imatrix.h"
 #include "harness/measure/session/session.h"
-#include "harness/model/importance.h"
 
 #define CALIBRATION_CTX 512 /* tokens of a chunk, usually */
 
@@ -17,6 +21,13 @@ struct calibration {
     const char *text, *out;
     struct str_list in;       /* importance matrices that are added */
     int from_chunk, n_chunks; /* n_chunks 0: all */
+};
+
+struct importance_text {
+    const int32_t *ids;
+    size_t n_ids;
+    size_t ctx;
+    size_t from_chunk, n_chunks; /* chunks from_chunk .. from_chunk + n_chunks - 1 */
 };
 
 struct calibration_result {

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * worker_report.c - the messages of a measuring process
+ * worker_report.c - the messages of a measuring process, and what they have of its
+ * model and its memory
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "engine/base/clock.h"
+#include "harness/base/format.h"
+#include "harness/base/sysfile.h"
 #include "harness/measure/worker/messages.h"
 #include "harness/measure/worker/worker.h"
 
@@ -91,4 +95,45 @@ void worker_end_samples(struct worker_reports *r)
 {
     report_noise(r);
     report_samples(r);
+}
+
+/* ---- an open model, and memory --------------------------------------------------- */
+
+const char *prefetch_of_model(const struct slm *m, char *buf, size_t cap)
+{
+    struct slm_tuning tuning;
+
+    slm_get_tuning(m, &tuning);
+    *buf = '\0';
+    for (int i = 0; i < KERN_N_FMT; i++) {
+        const enum kern_format fmt = (enum kern_format)i;
+        const struct kern_prefetch p = tuning.prefetch[fmt];
+
+        if (!slm_prefetches(m, fmt))
+            continue;
+        text_append(buf, cap, "%s%s ", *buf ? "; " : "", kern_format_info(fmt)->name);
+        if (p.distance)
+            text_append(buf, cap, "%s %u", kern_prefetch_hint_name(p.hint),
+                        (unsigned)p.distance);
+        else
+            text_append(buf, cap, "off");
+        text_append(buf, cap, " x%u", (unsigned)kern_panels_interleaved(p));
+    }
+    return buf;
+}
+
+bool resident_read(const char *root, uint64_t *bytes)
+{
+    static const char *const keys[] = {"RssAnon", "VmSwap", "VmPTE"};
+    char *text = sysfile_read_all(root, "/proc/self/status");
+    uint64_t kib = 0, v;
+    const bool is_known = text && text_key_u64(text, keys[0], &v);
+
+    for (int i = 0; i < 3; i++)
+        if (text && text_key_u64(text, keys[i], &v))
+            kib += v;
+    free(text);
+    if (is_known)
+        *bytes = kib * 1024;
+    return is_known;
 }
