@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "engine/base/invoker.h"
+#include "harness/base/format.h"
 #include "harness/decide/history/history_db_impl.h"
 
 #define SQL_MAX 8192
@@ -31,28 +32,19 @@ static const char *sql_type(const struct field *f)
     return field_is_text(f) ? "TEXT" : f->kind == FIELD_KIND_INT ? "INTEGER" : "REAL";
 }
 
-static void append(char *sql, const char *lead, const char *name, const char *tail)
-{
-    const size_t used = strlen(sql);
-
-    snprintf(sql + used, SQL_MAX - used, "%s%s%s", lead, name, tail);
-}
-
 static enum status make_tables(sqlite3 *db, const char *path, struct err *err)
 {
     char sql[SQL_MAX] = "CREATE TABLE rows (";
 
     for (size_t i = 0; i < RESULT_RUN_COLUMNS; i++)
-        append(sql, "", result_run_columns[i], " TEXT NOT NULL, ");
-    append(sql, "", "machine", " TEXT, ");
-    for (const struct field *f = row_fields(NULL); f->name; f++) {
-        append(sql, "", f->name, " ");
-        append(sql, "", sql_type(f), ", ");
-    }
-    append(sql, "PRIMARY KEY (run, point, attempt, utc)) WITHOUT ROWID;",
-           "CREATE TABLE machines (machine TEXT PRIMARY KEY, name TEXT NOT NULL, "
-           "profile TEXT NOT NULL) WITHOUT ROWID;",
-           "");
+        text_append(sql, sizeof sql, "%s TEXT NOT NULL, ", result_run_columns[i]);
+    text_append(sql, sizeof sql, "machine TEXT, ");
+    for (const struct field *f = row_fields(NULL); f->name; f++)
+        text_append(sql, sizeof sql, "%s %s, ", f->name, sql_type(f));
+    text_append(sql, sizeof sql,
+                "PRIMARY KEY (run, point, attempt, utc)) WITHOUT ROWID;"
+                "CREATE TABLE machines (machine TEXT PRIMARY KEY, name TEXT NOT NULL, "
+                "profile TEXT NOT NULL) WITHOUT ROWID;");
     return result_db_sql(db, path, sql, err);
 }
 
@@ -62,10 +54,11 @@ static enum status add_columns(sqlite3 *db, const char *path, struct err *err)
     enum status st = ST_OK;
 
     for (const struct field *f = row_fields(NULL); f->name && st == ST_OK; f++) {
-        char sql[SQL_MAX] = "";
+        char sql[256];
 
-        append(sql, "SELECT count(*) FROM pragma_table_info('rows') WHERE name = '",
-               f->name, "'");
+        snprintf(sql, sizeof sql,
+                 "SELECT count(*) FROM pragma_table_info('rows') WHERE name = '%s'",
+                 f->name);
         if (result_db_number(db, sql) != 0)
             continue;
         snprintf(sql, sizeof sql, "ALTER TABLE rows ADD COLUMN %s %s", f->name,
@@ -157,21 +150,19 @@ static void bind_run(sqlite3_stmt *s, const struct result_run *run, const char *
  * reason to leave a row out nor, with ON CONFLICT REPLACE, to delete others. */
 static sqlite3_stmt *prepare_insert(sqlite3 *db)
 {
-    char sql[SQL_MAX] = "INSERT OR ABORT INTO rows (", marks[1024] = "";
-    size_t n, used = 0;
+    char sql[SQL_MAX] = "INSERT OR ABORT INTO rows (";
+    size_t n;
     const struct field *f = row_fields(&n);
     sqlite3_stmt *s = NULL;
 
-    for (size_t i = 0; i < MACHINE + n; i++) {
-        append(sql, i ? ", " : "",
-               i < RESULT_RUN_COLUMNS ? result_run_columns[i]
-               : i < MACHINE          ? "machine"
-                                      : f[i - MACHINE].name,
-               "");
-        used += (size_t)snprintf(marks + used, sizeof marks - used, i ? ", ?" : "?");
-    }
-    append(sql, ") VALUES (", marks,
-           ") ON CONFLICT (run, point, attempt, utc) DO NOTHING");
+    for (size_t i = 0; i < RESULT_RUN_COLUMNS; i++)
+        text_append(sql, sizeof sql, "%s, ", result_run_columns[i]);
+    text_append(sql, sizeof sql, "machine");
+    for (size_t i = 0; i < n; i++)
+        text_append(sql, sizeof sql, ", %s", f[i].name);
+    for (size_t i = 0; i < MACHINE + n; i++)
+        text_append(sql, sizeof sql, i ? ", ?" : ") VALUES (?");
+    text_append(sql, sizeof sql, ") ON CONFLICT (run, point, attempt, utc) DO NOTHING");
     return sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK ? s : NULL;
 }
 

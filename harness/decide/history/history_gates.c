@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "harness/base/array.h"
+#include "harness/base/format.h"
 #include "harness/base/hash.h"
 #include "harness/decide/history/history_db_impl.h"
 
@@ -145,21 +146,14 @@ static double number_of(const struct history_gate *g,
     return *(const double *)(const void *)((const char *)g + c->offset);
 }
 
-static void append(char *sql, const char *lead, const char *name, const char *tail)
-{
-    const size_t used = strlen(sql);
-
-    snprintf(sql + used, SQL_MAX - used, "%s%s%s", lead, name, tail);
-}
-
 static enum status make_table(sqlite3 *db, const char *path, struct err *err)
 {
     char sql[SQL_MAX] = "CREATE TABLE IF NOT EXISTS gates (";
 
     for (size_t i = 0; i < N_COLUMNS; i++)
-        append(sql, "", history_gate_columns[i].name,
-               history_gate_columns[i].is_text ? " TEXT NOT NULL, " : " REAL, ");
-    append(sql, "PRIMARY KEY (gate, measure)) WITHOUT ROWID", "", "");
+        text_append(sql, sizeof sql, "%s %s, ", history_gate_columns[i].name,
+                    history_gate_columns[i].is_text ? "TEXT NOT NULL" : "REAL");
+    text_append(sql, sizeof sql, "PRIMARY KEY (gate, measure)) WITHOUT ROWID");
     return result_db_sql(db, path, sql, err);
 }
 
@@ -169,10 +163,11 @@ static sqlite3_stmt *prepare_insert(sqlite3 *db)
     sqlite3_stmt *s = NULL;
 
     for (size_t i = 0; i < N_COLUMNS; i++)
-        append(sql, i ? ", " : "", history_gate_columns[i].name, "");
+        text_append(sql, sizeof sql, "%s%s", i ? ", " : "",
+                    history_gate_columns[i].name);
     for (size_t i = 0; i < N_COLUMNS; i++)
-        append(sql, i ? ", " : ") VALUES (", "?", "");
-    append(sql, ") ON CONFLICT (gate, measure) DO NOTHING", "", "");
+        text_append(sql, sizeof sql, i ? ", ?" : ") VALUES (?");
+    text_append(sql, sizeof sql, ") ON CONFLICT (gate, measure) DO NOTHING");
     return sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK ? s : NULL;
 }
 
@@ -267,11 +262,10 @@ static sqlite3_stmt *prepare_select(sqlite3 *db)
     sqlite3_stmt *s = NULL;
 
     for (size_t i = 0; i < N_COLUMNS; i++)
-        append(sql, "g.", history_gate_columns[i].name, ", ");
-    append(sql,
-           "(SELECT name FROM machines AS m WHERE m.machine = g.machine) FROM gates AS "
-           "g ORDER BY g.utc DESC, g.gate, g.measure LIMIT ?",
-           "", "");
+        text_append(sql, sizeof sql, "g.%s, ", history_gate_columns[i].name);
+    text_append(sql, sizeof sql,
+                "(SELECT name FROM machines AS m WHERE m.machine = g.machine) FROM "
+                "gates AS g ORDER BY g.utc DESC, g.gate, g.measure LIMIT ?");
     if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK)
         return NULL;
     sqlite3_bind_int(s, 1, HISTORY_MAX_GATES);
