@@ -21,17 +21,16 @@
 static const struct opt_usage usage = {
     .synopsis = "compare PATH... [--price NAME=X] [--min-tps X] [--ctx N] [--model M]",
     .about =
-        "Compares machines by a sweep of each (directories, or the latest rows of "
-        "each machine in a database of `bench history`): the setting that `bench "
-        "recommend` chooses for the same limits, its speed with its 95 % "
-        "interval, the time to the first token, the price of a million tokens "
-        "read and written, a ranking with the probability of being first, and "
-        "what would change it. Prices per hour come from --price, or from --prices "
-        "in the format of configs/prices.yaml; without them machines are ranked by "
-        "speed. A PATH without rows of results is skipped. A machine is "
-        "assumed to write one sequence, during --utilisation of the time. "
-        "Differences in builds and settings are named. With -o cost is drawn "
-        "against speed.\n"
+        "Compares machines by a sweep of each (directories, or the latest rows of each "
+        "machine in a database of `bench history`): the setting that `bench recommend` "
+        "chooses for the same limits, its speed with its 95 % interval, the time to "
+        "the first token, the price of a million tokens read and written, a ranking "
+        "with the probability of being first, and what would change it. Prices per "
+        "hour come from --price, or from --prices in the format of "
+        "configs/prices.yaml; without them machines are ranked by speed. A PATH "
+        "without rows of results is skipped. A machine is assumed to write one "
+        "sequence, during --utilisation of the time. Differences in builds and "
+        "settings are named. With -o cost is drawn against speed.\n"
         "\n"
         "Exit code 1: no machine has a setting that qualifies.",
     .example = "bench compare results/a results/b --price a=0.06 --price b=0.08\n"

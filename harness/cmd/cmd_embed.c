@@ -185,9 +185,8 @@ static enum status check_options(struct request *r, struct err *err)
     if (n_sources != 1)
         return err_set(
             err, ST_USAGE,
-            "give texts as arguments, one per line of a file with -f FILE (-f "
-            "- reads standard input), or token ids with --tokens: one of "
-            "these");
+            "give texts as arguments, one per line of a file with -f FILE (-f - reads "
+            "standard input), or token ids with --tokens: one of these");
     if (!r->path)
         r->json = true;
     return ST_OK;

@@ -165,16 +165,14 @@ int cmd_gguf(int argc, char **argv)
                     "       bench gguf FILE --rmse REF [--tensors]",
         .about =
             "Describes a GGUF file, or a Hugging Face folder or SHAPE:QUANT as one: "
-            "header, metadata, "
-            "tensors, totals per type, and the bytes read to decode one token; for an "
-            "architecture that is unknown here the nearest known one, and what "
-            "differs. "
-            "Every count and offset in the file is checked first.\n\n--tensor writes "
-            "the "
-            "values of one tensor as raw little-endian float32, the fastest dimension "
-            "first. --rmse compares the weights with those of REF, the file or folder "
-            "that FILE was quantised from, by any program: root mean square of "
-            "the differences, also relative to that of the weights.",
+            "header, metadata, tensors, totals per type, and the bytes read to decode "
+            "one token; for an architecture that is unknown here the nearest known "
+            "one, and what differs. Every count and offset in the file is checked "
+            "first.\n\n--tensor writes the values of one tensor as raw little-endian "
+            "float32, the fastest dimension first. --rmse compares the weights with "
+            "those of REF, the file or folder that FILE was quantised from, by any "
+            "program: root mean square of the differences, also relative to that of "
+            "the weights.",
         .example = "bench gguf model.gguf\n"
                    "bench gguf model.gguf --tensor blk.0.attn_q.weight -o q.f32\n"
                    "bench gguf model-q4.gguf --rmse model-f16.gguf",

@@ -92,8 +92,7 @@ static const struct verb verbs[] = {
          {.synopsis = "history add DB ROWS...",
           .about =
               "Adds rows with their machine, commit and time to the SQLite database "
-              "DB, "
-              "which is\n"
+              "DB, which is\n"
               "created if it is missing. ROWS is a directory of `bench sweep` or one "
               "above several, a\n"
               "sweep.csv, or a row of `bench decode --json`. Rows that DB already has "
@@ -106,11 +105,9 @@ static const struct verb verbs[] = {
          {.synopsis = "history compare RESULTS --rows NEW",
           .about =
               "Checks whether new rows are slower than stored runs of the same "
-              "machine, "
-              "model and\n"
+              "machine, model and\n"
               "settings. RESULTS is a database of `bench history add`, a directory "
-              "with "
-              "sweeps, or a\n"
+              "with sweeps, or a\n"
               "CSV. Exit code 0 (pass: no slowdown beyond the margin), 1 (fail), 4 "
               "(inconclusive), 3\n"
               "(too few stored runs, or none that can be compared), 2 (wrong input). "

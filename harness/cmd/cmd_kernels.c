@@ -23,15 +23,13 @@ static const struct opt_usage usage = {
     .synopsis = "kernels [options] | --from FILE | --compare OLD NEW",
     .about =
         "Times kernels with google-benchmark (bench_kernels, in the folder of this "
-        "program) and "
-        "prints a table by format and ISA level. Default: gemv hot (in the L2 cache) "
-        "and cold (from memory; one thread and all), gemm with 512 columns, every "
-        "format at the best level. Each row is checked before it is timed; rows and "
-        "the machine's roofs are interleaved in random order.\n\nDIR receives "
-        "kernels.json, kernels.csv and a roofline chart. --compare tests by rank which "
-        "rows "
-        "differ. Exit code 1: a row became slower or fails; 4: no row could be "
-        "decided.",
+        "program) and prints a table by format and ISA level. Default: gemv hot (in "
+        "the L2 cache) and cold (from memory; one thread and all), gemm with 512 "
+        "columns, every format at the best level. Each row is checked before it is "
+        "timed; rows and the machine's roofs are interleaved in random order.\n\nDIR "
+        "receives kernels.json, kernels.csv and a roofline chart. --compare tests by "
+        "rank which rows differ. Exit code 1: a row became slower or fails; 4: no row "
+        "could be decided.",
     .example = "bench kernels\n"
                "bench kernels --formats q4_K,q8_0 --all-isa\n"
                "bench kernels --ops gemm --columns 2,3,4,6 --threads 2\n"

@@ -209,8 +209,7 @@ static void write_main(FILE *f, const void *arg)
     put_text(f,
              "Finds the quantisation, threads and context that run a small language "
              "model best on this CPU, within a memory limit: how fast, and how close "
-             "to the machine's limits. Begin with `bench doctor` and `bench "
-             "quick`.\n");
+             "to the machine's limits. Begin with `bench doctor` and `bench quick`.\n");
     fputs(".SH COMMANDS\n", f);
     for (const struct command *c = commands; c->name; c++) {
         if (!c->help)

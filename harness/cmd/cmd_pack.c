@@ -18,10 +18,9 @@ static const struct opt_usage usage = {
         "kernels read them, with a checksum for every tensor. It has the same size, "
         "and every command takes it as a model; loading it needs no packing, and it "
         "can be mapped or streamed as it is. Other programs refuse it. A version of "
-        "bench whose "
-        "kernels read another order refuses it, too: keep MODEL. FILE appears only "
-        "when it is complete.\n\n--verify reads FILE and compares all checksums; it "
-        "ends with 1 and the name of the tensor if one does not match.",
+        "bench whose kernels read another order refuses it, too: keep MODEL. FILE "
+        "appears only when it is complete.\n\n--verify reads FILE and compares all "
+        "checksums; it ends with 1 and the name of the tensor if one does not match.",
     .example =
         "bench pack model-q6_k.gguf -o model-q6_k.packed.gguf\n"
         "bench pack models/phi-3-mini:Q4_K_M -o phi-3-mini.packed.gguf --verify\n"

@@ -23,11 +23,10 @@ static const struct opt_usage usage = {
              "MiB pages, int8 and f32 multiply-adds, and sequential disk reads past "
              "the page cache. Before each pass the buffer is taken out of every cache, "
              "so its size does not matter. Decoding one token reads all weights once, "
-             "so bandwidth "
-             "divided by the model's bytes is the upper bound of tok/s (the "
-             "roof).\n\nEvery figure is the median over passes with its 95 % "
-             "confidence interval (none below six passes). The disk probe writes "
-             "an unnamed file of 512 MiB and reads it back; in a virtual machine, the "
+             "so bandwidth divided by the model's bytes is the upper bound of tok/s "
+             "(the roof).\n\nEvery figure is the median over passes with its 95 % "
+             "confidence interval (none below six passes). The disk probe writes an "
+             "unnamed file of 512 MiB and reads it back; in a virtual machine, the "
              "host's cache may make a disk look faster than it is.",
     .example = "bench probe\nbench probe --threads 4 --disk none --json",
     .no_arguments = "see `bench probe --help`",

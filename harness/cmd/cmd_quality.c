@@ -24,19 +24,17 @@ static const struct opt_usage usage = {
     .about =
         "Measures how well each model predicts a text: perplexity with its standard "
         "error. If there are several models, KV cache types, windows or sums, one is "
-        "the "
-        "reference: --reference, else the F32, F16 or BF16 model, else the largest, "
-        "with "
-        "F16 keys and values of all positions and exact sums. Against it, "
-        "at every position: Kullback-Leibler divergence (mean, median, 99th "
+        "the reference: --reference, else the F32, F16 or BF16 model, else the "
+        "largest, with F16 keys and values of all positions and exact sums. Against "
+        "it, at every position: Kullback-Leibler divergence (mean, median, 99th "
         "percentile) and how often both rank the same token first. The text is cut "
         "into chunks of --ctx tokens; the second half of each is scored. Chunks longer "
         "than the context that a model was made for need a --kv-window, and have no "
-        "reference.\n\nResults go "
-        "to DIR/quality.csv. In the directory of a sweep, `bench plot DIR` draws speed "
-        "against divergence from them, and `bench recommend DIR` uses them. The same "
-        "command continues a stopped run. The reference's predictions, 2 bytes per "
-        "token of the vocabulary and position, stay in the cache directory.",
+        "reference.\n\nResults go to DIR/quality.csv. In the directory of a sweep, "
+        "`bench plot DIR` draws speed against divergence from them, and `bench "
+        "recommend DIR` uses them. The same command continues a stopped run. The "
+        "reference's predictions, 2 bytes per token of the vocabulary and position, "
+        "stay in the cache directory.",
     .no_arguments = "name each model with -m",
     .example =
         "bench quality -m model-f16.gguf -m model-q4_k_m.gguf -m model-q2_k.gguf\n"

@@ -22,23 +22,22 @@ static const struct opt_usage usage = {
     .synopsis = "recommend [PATH] [--min-tps X] [--max-ttft S] [--prompt N] [--ctx N] "
                 "[--mem LIMIT] [--model M] [--for TARGET] | --users N [--slo NAME]",
     .about =
-        "Chooses, for each model, the quantisation, threads and placement to "
-        "deploy from the rows at PATH, and gives the reasons. PATH is a directory "
-        "of `bench sweep`, a folder of such directories, a database of `bench "
-        "history` or a CSV (default: the newest sweep in results); the machine "
-        "measured last counts. With --min-tps or --max-ttft, the "
-        "best quality wins among the points known to reach them (by the lower end "
-        "of the 95 % interval). Best quality is the least divergence in quality.csv "
-        "(`bench quality -o DIR`), else the better type. Without them, the least "
-        "expected loss against the fastest wins; within 3 % of it (10 % where "
-        "quality was not measured) the better quality wins, then fewer threads. A "
-        "point that diverges by more than --max-kl is excluded; one that diverges "
-        "more than another must be 5 % faster for each tenth of that limit. Points "
-        "count if they are finished, at --ctx or deeper, and fit the memory limit, "
-        "CPU quota and affinity. A disturbed point competes with an estimate from "
-        "its setting's other depths, else with its own speed as a lower bound. From "
-        "results of `bench load` it prints how many users each server can serve or, "
-        "with --users, which server can serve N. Exit code 1: nothing qualifies.",
+        "Chooses, for each model, the quantisation, threads and placement to deploy "
+        "from the rows at PATH, and gives the reasons. PATH is a directory of `bench "
+        "sweep`, a folder of such directories, a database of `bench history` or a CSV "
+        "(default: the newest sweep in results); the machine measured last counts. "
+        "With --min-tps or --max-ttft, the best quality wins among the points known to "
+        "reach them (by the lower end of the 95 % interval). Best quality is the least "
+        "divergence in quality.csv (`bench quality -o DIR`), else the better type. "
+        "Without them, the least expected loss against the fastest wins; within 3 % of "
+        "it (10 % where quality was not measured) the better quality wins, then fewer "
+        "threads. A point that diverges by more than --max-kl is excluded; one that "
+        "diverges more than another must be 5 % faster for each tenth of that limit. "
+        "Points count if they are finished, at --ctx or deeper, and fit the memory "
+        "limit, CPU quota and affinity. A disturbed point competes with an estimate "
+        "from its setting's other depths, else with its own speed as a lower bound. "
+        "From results of `bench load` it prints how many users each server can serve "
+        "or, with --users, which server can serve N. Exit code 1: nothing qualifies.",
     .example =
         "bench recommend results/myhost-20260115T101500Z --ctx 4096 --min-tps 2\n"
         "bench recommend results/myhost-20260115T101500Z --ctx 4096 --for llama.cpp\n"
@@ -176,8 +175,7 @@ int cmd_recommend(int argc, char **argv)
                 "only rows of this program (slmbench: ours)"),
         OPT_CHOICE(
             0, "for", &q.target, "TARGET",
-            "print the command or file for slmbench, llama.cpp, ollama, docker or "
-            "k8s",
+            "print the command or file for slmbench, llama.cpp, ollama, docker or k8s",
             &choices_deploy),
         OPT_INT(0, "sequences", &q.n_sequences, "N",
                 "with --for: concurrent answers (default: 1)", 1, SLM_MAX_SEQUENCES),

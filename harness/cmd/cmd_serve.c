@@ -13,12 +13,11 @@
 static const struct opt_usage usage = {
     .synopsis = "serve -m MODEL [--listen ADDRESS:PORT] [--sequences N] [--ctx N]",
     .about =
-        "Serves OpenAI's API (/v1/chat/completions, /v1/responses, "
-        "/v1/completions) and Anthropic's (/v1/messages), whole or as streams, to "
-        "several users at once; /v1/embeddings for an embedding model. /v1/models, "
-        "/health and /metrics report its state. Prints one line when it is ready. "
-        "SIGINT and SIGTERM let running requests finish; a second signal ends "
-        "them.",
+        "Serves OpenAI's API (/v1/chat/completions, /v1/responses, /v1/completions) "
+        "and Anthropic's (/v1/messages), whole or as streams, to several users at "
+        "once; /v1/embeddings for an embedding model. /v1/models, /health and /metrics "
+        "report its state. Prints one line when it is ready. SIGINT and SIGTERM let "
+        "running requests finish; a second signal ends them.",
     .example = "bench serve -m model.gguf --sequences 4 --ctx 4096\n"
                "curl -s http://127.0.0.1:8080/v1/models",
     .no_arguments = "the model follows -m",

@@ -115,15 +115,13 @@ int cmd_topo(int argc, char **argv)
             "memory and limits, and what they mean for running a model. How much of "
             "the last-level cache serves this machine is measured in 0.3 s, unless "
             "another program is measuring.\n\nA virtual machine may present "
-            "hyperthreads as "
-            "cores. --measure runs arithmetic on "
-            "one CPU, on another and on both: two cores do twice the work, two "
-            "hyperthreads of one core little more than one. With -o it also reads "
-            "working sets of 1 MiB and more again and again, and after they were "
-            "evicted, with one thread and all: DIR receives the bandwidths and a chart "
-            "with the reported and the measured size of the cache (cache.csv, .svg, "
-            ".png).\n\n--root reads a copy of "
-            "another machine's /proc and /sys.",
+            "hyperthreads as cores. --measure runs arithmetic on one CPU, on another "
+            "and on both: two cores do twice the work, two hyperthreads of one core "
+            "little more than one. With -o it also reads working sets of 1 MiB and "
+            "more again and again, and after they were evicted, with one thread and "
+            "all: DIR receives the bandwidths and a chart with the reported and the "
+            "measured size of the cache (cache.csv, .svg, .png).\n\n--root reads a "
+            "copy of another machine's /proc and /sys.",
         .example = "bench topo\nbench topo --measure -o caches\nbench topo --json | jq "
                    ".threads_default",
         .no_arguments = "see `bench topo --help`",

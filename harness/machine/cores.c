@@ -71,8 +71,7 @@ void cores_pair_text(const struct cores_pair *p, char *buf, size_t cap)
     else
         snprintf(buf, cap,
                  "CPUs %d and %d: %s (confidence %s%.1f %%); together they do %.2f "
-                 "times the "
-                 "work of one (95 %% interval %.2f to %.2f)",
+                 "times the work of one (95 %% interval %.2f to %.2f)",
                  p->cpu[0], p->cpu[1], verdicts[p->verdict],
                  p->sure > 0.999 ? "more than " : "",
                  p->sure > 0.999 ? 99.9 : 100 * p->sure, p->ratio, p->lo, p->hi);

@@ -110,9 +110,8 @@ static void advise_disk(struct list *l, const struct probe_report *r)
 {
     text_append(
         next(l), TEXT_CAP,
-        "Disk: reading 5.3 GB takes at least %s s, at %s GB/s: once when such a "
-        "model is loaded, and up to once per token where it does not fit "
-        "memory.",
+        "Disk: reading 5.3 GB takes at least %s s, at %s GB/s: once when such a model "
+        "is loaded, and up to once per token where it does not fit memory.",
         number_text(EXAMPLE_BYTES / (r->disk_gbps.median * 1e9)).text,
         number_text(r->disk_gbps.median).text);
 }

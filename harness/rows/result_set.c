@@ -100,8 +100,7 @@ static void report_check(const struct row_check *c, size_t n_rows, const char *p
 
     if (c->n_impossible) {
         snprintf(text, sizeof text,
-                 "%s: %zu of %zu rows cannot be and count as failed; "
-                 "the first: %s",
+                 "%s: %zu of %zu rows cannot be and count as failed; the first: %s",
                  format_path(path).text, c->n_impossible, n_rows, c->first);
         message_print(text);
     }

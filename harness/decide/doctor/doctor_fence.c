@@ -240,10 +240,9 @@ static void check_user(struct doctor_check *c, const struct doctor_fence *f,
 static void check_processes(struct doctor *d, const struct doctor_fence *f,
                             const char *dir)
 {
-    struct doctor_check *c = doctor_add(d, "Fence", DOCTOR_FINE,
-                                        "Landlock %d (of your files, only the "
-                                        "model); ",
-                                        f->landlock);
+    struct doctor_check *c =
+        doctor_add(d, "Fence", DOCTOR_FINE,
+                   "Landlock %d (of your files, only the model); ", f->landlock);
 
     if (!f->landlock || f->other_files) {
         c->state = DOCTOR_PARTLY;

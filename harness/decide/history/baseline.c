@@ -379,8 +379,7 @@ static void write_notes(struct judging *j)
         char text[120];
 
         snprintf(text, sizeof text,
-                 "%zu new row%s again what another row is, and "
-                 "%s not count.",
+                 "%zu new row%s again what another row is, and %s not count.",
                  j->n_copies, j->n_copies == 1 ? " is" : "s are",
                  j->n_copies == 1 ? "does" : "do");
         add_note(r, text);

@@ -207,11 +207,10 @@ static enum status check_plain(sqlite3 *db, const char *path, struct err *err)
                 "dflt_value IS NOT NULL) + (SELECT count(*) FROM "
                 "pragma_table_xinfo('machines') WHERE dflt_value IS NOT NULL) + "
                 "(SELECT count(*) FROM pragma_table_xinfo('gates') WHERE dflt_value IS "
-                "NOT NULL) + "
-                "(SELECT count(*) FROM sqlite_schema AS s, pragma_index_list(s.name) "
-                "AS l LEFT JOIN pragma_index_xinfo(l.name) AS x WHERE s.name IN "
-                "('rows', 'machines', 'gates') AND (l.partial OR x.cid = -2 OR "
-                "(l.\"unique\" AND x.key AND x.coll <> 'BINARY')))") == 0)
+                "NOT NULL) + (SELECT count(*) FROM sqlite_schema AS s, "
+                "pragma_index_list(s.name) AS l LEFT JOIN pragma_index_xinfo(l.name) "
+                "AS x WHERE s.name IN ('rows', 'machines', 'gates') AND (l.partial OR "
+                "x.cid = -2 OR (l.\"unique\" AND x.key AND x.coll <> 'BINARY')))") == 0)
         return ST_OK;
     return err_set(err, ST_INPUT,
                    "%s: its tables have defaults, indexes of expressions or keys that "

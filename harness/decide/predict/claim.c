@@ -205,10 +205,9 @@ static enum status take_part(struct claim *claim, const char *part, struct err *
     if (claim->cpu[0])
         return err_set(
             err, ST_USAGE,
-            "--claim: '%.60s' and '%.60s' are no speed, size, shape (`bench "
-            "synth --list`) or quantisation, and only one of them can be the "
-            "CPU; write it as in \"36.7 tok/s, llama-2-7b, 4.1 GB, ryzen "
-            "5900x\"",
+            "--claim: '%.60s' and '%.60s' are no speed, size, shape (`bench synth "
+            "--list`) or quantisation, and only one of them can be the CPU; write it "
+            "as in \"36.7 tok/s, llama-2-7b, 4.1 GB, ryzen 5900x\"",
             claim->cpu, part);
     snprintf(claim->cpu, sizeof claim->cpu, "%.63s", part);
     return ST_OK;

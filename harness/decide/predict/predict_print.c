@@ -139,8 +139,7 @@ static void print_legend(FILE *f, const struct predictions *p)
          "c: calibrated, measured roofs times the shares of them that this format "
          "reached elsewhere; nine of ten launches are expected within the range."},
         {PREDICT_ESTIMATED, "e: estimated, from a data sheet, or for a format or size "
-                            "of which nothing was "
-                            "measured; likewise."},
+                            "of which nothing was measured; likewise."},
     };
     bool disk = false, streams = false;
 

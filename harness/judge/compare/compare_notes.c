@@ -112,8 +112,7 @@ static void note_floors(struct comparison *c)
         return;
     while ((next = next_above(c, at->max_floor)) != NULL) {
         add_change(c,
-                   "With --min-tps above %s %s no longer qualifies, and %s is "
-                   "first.",
+                   "With --min-tps above %s %s no longer qualifies, and %s is first.",
                    floor_text(at->max_floor, floor), at->name, next->name);
         at = next;
     }

@@ -89,8 +89,7 @@ static void write_reason(const struct chooser *c, char *buf, size_t cap)
             text_append(buf, cap, " reaches %g tok/s", want->min_tps);
         if (want->max_ttft_s > 0)
             text_append(buf, cap,
-                        "%s begins to answer a prompt of %lld tokens within "
-                        "%g s",
+                        "%s begins to answer a prompt of %lld tokens within %g s",
                         want->min_tps > 0 ? " and" : "", (long long)c->n_prompt,
                         want->max_ttft_s);
         text_append(buf, cap, " it has the best quality %s.",

@@ -83,10 +83,9 @@ static void add_expected(const struct report_rows *p, const struct row *setting,
     if (gain > 1)
         text_append(
             buf, cap,
-            " Speculative decoding would make it %.2f times as fast where "
-            "%.0f %% of guesses are right, and %.2f times where %.0f %% are, by "
-            "its steps of several sequences (a draft model's own time not "
-            "counted).",
+            " Speculative decoding would make it %.2f times as fast where %.0f %% of "
+            "guesses are right, and %.2f times where %.0f %% are, by its steps of "
+            "several sequences (a draft model's own time not counted).",
             speculate_gain(&c, FEW_RIGHT), 100 * FEW_RIGHT, gain, 100 * MANY_RIGHT);
     else
         text_append(buf, cap,

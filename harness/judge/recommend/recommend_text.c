@@ -81,8 +81,7 @@ static void write_speed(const struct chooser *c, char *why, size_t cap)
     else if (r->tok_per_s_lo > 0 && r->tok_per_s_hi > 0)
         text_append(
             why, cap,
-            "%s decodes %.*f tok/s at context depth %lld (95 %% interval %.*f to "
-            "%.*f)",
+            "%s decodes %.*f tok/s at context depth %lld (95 %% interval %.*f to %.*f)",
             recommend_name(c, r).text, digits, s->median, (long long)r->ctx, digits,
             row_lo(r), digits, row_hi(r));
     else

@@ -40,8 +40,7 @@ static bool read_process(struct process *p, const char *root, const char *pid)
     behind = strrchr(text, ')');
     if (!behind ||
         sscanf(behind + 1,
-               " %*c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %lld "
-               "%lld",
+               " %*c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %lld %lld",
                &p->parent, &p->group, &user, &system, &user_ended, &system_ended) != 6)
         return false;
     p->ticks = user + system + (uint64_t)user_ended + (uint64_t)system_ended;

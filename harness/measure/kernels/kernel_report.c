@@ -332,9 +332,8 @@ enum status kernel_report_csv(const struct kernel_report *report, const char *pa
     if (newfile_replace(&n, path, err))
         return err->code;
     fputs("name,op,format,isa,rows,cols,n,n_x,weights,n_threads,prefetch,panels,status,"
-          "reason,n_"
-          "repetitions,ns,ns_lo,ns_hi,gbps,gbps_lo,gbps_hi,gops,gops_lo,gops_hi,"
-          "weights_per_s,of_read_roof,of_peak,vs_one_column,command\n",
+          "reason,n_repetitions,ns,ns_lo,ns_hi,gbps,gbps_lo,gbps_hi,gops,gops_lo,gops_h"
+          "i,weights_per_s,of_read_roof,of_peak,vs_one_column,command\n",
           n.f);
     for (size_t i = 0; i < report->n; i++)
         write_line(n.f, &report->v[i]);
