@@ -173,17 +173,12 @@ static enum status map_buffer(struct mem *mem, uint64_t bytes, struct err *err)
 
 static enum status lab_open(struct lab *lab, const struct topology *t, struct err *err)
 {
-    int cpus[TOPO_MAX_CPUS];
-    enum status st = placement_cpus(t, PLACEMENT_SPREAD, t->threads_default, cpus, err);
-
     /* the prefetch that crosses pages, as the engine's kernels have it */
     lab->way = (struct probe_read_way){
         probe_kernel_best(PROBE_OP_stream_read, isa_usable()), 1, 4096};
-    if (st == ST_OK)
-        st = thread_pool_start(&lab->pool, t->threads_default, cpus, err);
-    if (st == ST_OK)
-        st = map_buffer(&lab->mem, max_bytes(t), err);
-    return st;
+    if (placement_pool(&lab->pool, t, PLACEMENT_SPREAD, t->threads_default, err))
+        return err->code;
+    return map_buffer(&lab->mem, max_bytes(t), err);
 }
 
 static void lab_close(struct lab *lab)

@@ -214,3 +214,15 @@ enum status placement_cpus(const struct topology *t, enum placement p, int n, in
     free(places);
     return st;
 }
+
+enum status placement_pool(struct thread_pool **pool, const struct topology *t,
+                           enum placement p, int n, struct err *err)
+{
+    int cpus[TOPO_MAX_CPUS];
+
+    if (p == PLACEMENT_NONE)
+        return thread_pool_start(pool, n, NULL, err);
+    if (placement_cpus(t, p, n, cpus, err))
+        return err->code;
+    return thread_pool_start(pool, n, cpus, err);
+}

@@ -46,22 +46,6 @@ static enum status step(struct run *run, double share, const char *what,
     return ST_OK;
 }
 
-static enum status start_pool(struct thread_pool **pool, const struct probe_params *p,
-                              int n_threads, struct err *err)
-{
-    int cpus[TOPO_MAX_CPUS];
-
-    if (p->placement != PLACEMENT_NONE) {
-        const enum status st =
-            placement_cpus(p->topo, p->placement, n_threads, cpus, err);
-
-        if (st)
-            return st;
-    }
-    return thread_pool_start(pool, n_threads,
-                             p->placement != PLACEMENT_NONE ? cpus : NULL, err);
-}
-
 /* ---- reading --------------------------------------------------------------------- */
 
 static int next_count(int n, int max)
@@ -75,7 +59,8 @@ static enum status open_buffers(struct probe_buffer *buffers, const struct run *
                                 int n_threads, struct err *err)
 {
     struct thread_pool *pool = NULL;
-    enum status st = start_pool(&pool, run->p, n_threads, err);
+    enum status st =
+        placement_pool(&pool, run->p->topo, run->p->placement, n_threads, err);
 
     for (int pages = MEM_PAGES_4K; pages <= MEM_PAGES_2M && st == ST_OK; pages++)
         st = probe_buffer_open(&buffers[pages], pool, run->p->bytes,
@@ -90,7 +75,7 @@ static enum status visit(struct series *s, int pass, const struct run *run,
 {
     struct thread_pool *pool;
 
-    if (start_pool(&pool, run->p, s->row->n_threads, err))
+    if (placement_pool(&pool, run->p->topo, run->p->placement, s->row->n_threads, err))
         return err->code;
     if (pass < 0)
         s->way = probe_way_find(b, pool, run->p->isa_mask);
@@ -186,7 +171,7 @@ static enum status compute_all(struct probe_report *r, struct run *run, struct e
 
         st = step(run, COMPUTE_SHARE / 2, "arithmetic", err);
         if (st == ST_OK)
-            st = start_pool(&pool, run->p, counts[i], err);
+            st = placement_pool(&pool, run->p->topo, run->p->placement, counts[i], err);
         if (st)
             break;
         r->int8_isa =

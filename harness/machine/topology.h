@@ -20,6 +20,7 @@
 #include <jansson.h>
 
 #include "engine/base/status.h"
+#include "engine/base/thread_pool.h"
 #include "harness/base/choice.h"
 #include "kernels/isa.h"
 
@@ -207,5 +208,10 @@ enum status placement_parse_cpus(const char *text, const struct topology *t,
  * in -1. Errors: ST_USAGE (n < 1), ST_UNSUPPORTED (PLACEMENT_SMT without siblings). */
 enum status placement_cpus(const struct topology *t, enum placement p, int n, int *cpus,
                            struct err *err);
+
+/* A pool of n threads, TOPO_MAX_CPUS at most, on those CPUs; PLACEMENT_NONE: wherever
+ * the kernel has them run. Errors: also those of thread_pool_start(). */
+enum status placement_pool(struct thread_pool **pool, const struct topology *t,
+                           enum placement p, int n, struct err *err);
 
 #endif

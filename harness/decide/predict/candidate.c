@@ -259,11 +259,9 @@ static enum status here(struct candidate *c, struct err *err)
 static enum status measure_peak(struct candidate *c, struct err *err)
 {
     double gops[PEAK_PASSES], scratch[PEAK_PASSES];
-    int cpus[TOPO_MAX_CPUS];
     struct thread_pool *pool = NULL;
 
-    if (placement_cpus(&c->topo, PLACEMENT_SPREAD, c->n_threads, cpus, err) ||
-        thread_pool_start(&pool, c->n_threads, cpus, err))
+    if (placement_pool(&pool, &c->topo, PLACEMENT_SPREAD, c->n_threads, err))
         return err->code;
     probe_compute(PROBE_PEAK_VECTORS, isa_usable(), pool, PEAK_PASSES, gops);
     c->peak_gops = stats_median(gops, PEAK_PASSES, scratch);

@@ -89,17 +89,10 @@ enum status fixture_pool(struct thread_pool **pool,
                          const struct kernel_fixture *fixture, int n_threads,
                          struct err *err)
 {
-    int cpus[TOPO_MAX_CPUS];
-
     if (n_threads > TOPO_MAX_CPUS)
         return err_set(err, ST_USAGE, "%d threads are more than %d", n_threads,
                        TOPO_MAX_CPUS);
-    if (fixture->placement == PLACEMENT_NONE)
-        return thread_pool_start(pool, n_threads, NULL, err);
-
-    if (placement_cpus(fixture->topo, fixture->placement, n_threads, cpus, err))
-        return err->code;
-    return thread_pool_start(pool, n_threads, cpus, err);
+    return placement_pool(pool, fixture->topo, fixture->placement, n_threads, err);
 }
 
 /* ---- weights --------------------------------------------------------------------- */

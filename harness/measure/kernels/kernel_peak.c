@@ -76,13 +76,10 @@ enum status kernel_product_shares(double share[KERN_N_FMT],
 {
     struct kernel_fixture *fixture = NULL;
     struct thread_pool *pool = NULL;
-    int cpu;
-    enum status st = placement_cpus(topo, PLACEMENT_SPREAD, 1, &cpu, err);
+    enum status st = placement_pool(&pool, topo, PLACEMENT_SPREAD, 1, err);
 
     for (int i = 0; i < KERN_N_FMT; i++)
         share[i] = NAN;
-    if (st == ST_OK)
-        st = thread_pool_start(&pool, 1, &cpu, err);
     if (st == ST_OK)
         st = kernel_fixture_open(&fixture, topo, PLACEMENT_SPREAD, err);
     for (int i = 0; i < KERN_N_FMT && st == ST_OK; i++)

@@ -34,26 +34,14 @@ static enum mem_pages pages_of(const struct plan *plan)
 
 /* ---- measured -------------------------------------------------------------------- */
 
-static enum status start_pool(struct thread_pool **pool, const struct plan *plan,
-                              const struct topology *topo, struct err *err)
-{
-    const struct model_setup *s = &plan->point.setup;
-    int cpus[TOPO_MAX_CPUS];
-
-    if (s->placement == PLACEMENT_NONE)
-        return thread_pool_start(pool, s->n_threads, NULL, err);
-    if (placement_cpus(topo, s->placement, s->n_threads, cpus, err))
-        return err->code;
-    return thread_pool_start(pool, s->n_threads, cpus, err);
-}
-
 static enum status measure_read(struct plan *plan, const struct topology *topo,
                                 struct err *err)
 {
     struct probe_buffer buffer = {.base = NULL};
     struct thread_pool *pool = NULL;
     double gbps[READ_PASSES], scratch[READ_PASSES];
-    enum status st = start_pool(&pool, plan, topo, err);
+    const struct model_setup *s = &plan->point.setup;
+    enum status st = placement_pool(&pool, topo, s->placement, s->n_threads, err);
 
     if (st == ST_OK)
         st = probe_buffer_open(&buffer, pool, 0, pages_of(plan), topo, err);
