@@ -79,6 +79,7 @@ struct opt {
 #define OPT_INTS(l, n, d, a, h, lo, hi)  {OPT_KIND_INTS, l, n, d, a, h, lo, hi, NULL, 0, NULL}
 #define OPT_STRS(l, n, d, a, h)          {OPT_KIND_STRS, l, n, d, a, h, 0, 0, NULL, 0, NULL}
 #define OPT_CHOICE(l, n, d, a, h, c)     {OPT_KIND_STR, l, n, d, a, h, 0, 0, NULL, 0, c}
+#define OPT_TAKE(l, n, d, a, h, take, id) {OPT_KIND_TAKE, l, n, d, a, h, 0, 0, take, id, NULL}
 #define OPT_END                          {OPT_KIND_END, 0, NULL, NULL, NULL, NULL, 0, 0, NULL, 0, NULL}
 /* clang-format on */
 

@@ -4,7 +4,6 @@
  */
 #include "harness/cmd/cmd.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -16,7 +15,6 @@
 #include "harness/judge/compare/compare.h"
 #include "harness/machine/topology.h"
 #include "harness/rows/result_set.h"
-#include "harness/rows/settings/setting.h"
 
 static const struct opt_usage usage = {
     .synopsis = "compare PATH... [--price NAME=X] [--min-tps X] [--ctx N] [--model M]",
@@ -41,7 +39,7 @@ static const struct opt_usage usage = {
 struct settings {
     struct compare_params p;
     struct str_list price;
-    const char *mem, *by, *prices, *utilisation, *out;
+    const char *by, *prices, *utilisation, *out;
     bool json, markdown;
 };
 
@@ -55,15 +53,9 @@ static enum status parse(struct settings *s, int argc, char **argv,
         OPT_STR(0, "prices", &s->prices, "FILE", "a file of prices per hour"),
         OPT_STR(0, "utilisation", &s->utilisation, "P", "share of the time in which the machine works (default 100%)"),
         OPT_CHOICE(0, "by", &s->by, "WHAT", "cost, speed or ttft (default: cost, if all have prices)", &choices_compare_by),
-        OPT_DOUBLE(0, "min-tps", &w->min_tps, "X", "minimum tokens per second", 0, 1e9),
-        OPT_SECONDS(0, "max-ttft", &w->max_ttft_s, "S", "maximum seconds to the first token, with the model loaded", 0, 1e9),
-        OPT_INT(0, "prompt", &w->n_prompt, "N", "length of the prompt (default: 512, or the longest of all)", 1, INT_MAX),
-        OPT_INT(0, "ctx", &w->ctx, "N", "context depth (default: the deepest of all)", 0, INT_MAX),
-        OPT_STR(0, "mem", &s->mem, "LIMIT", "memory limit (default: that of each point)"),
+        RECOMMEND_OPTS(*w),
         OPT_DOUBLE(0, "cpus-quota", &w->quota_cpus, "CPUS", "rows with this CPU quota (default: without one)", 0.01, TOPO_MAX_CPUS),
         OPT_STR(0, "engine", &s->p.engine, "NAME", "only rows of this program (slmbench: ours)"),
-        OPT_INT(0, "max-threads", &w->max_threads, "N", "CPUs (default: as in machine.json)", 1, INT_MAX),
-        OPT_DOUBLE(0, "max-kl", &w->max_kl, "X", "maximum divergence in nats", 1e-9, 1e9),
         OPT_STR(0, "model", &w->model, "M", "the model to compare by"),
         OPT_STR('o', "output", &s->out, "DIR", "write the chart there"),
         OPT_FLAG(0, "markdown", &s->markdown, "print Markdown"),
@@ -80,10 +72,7 @@ static enum status parse(struct settings *s, int argc, char **argv,
             err, ST_USAGE,
             "name the directories of sweeps, one for each machine, or a database; see "
             "`bench compare --help`");
-    if (s->mem)
-        st = setting_parse(SETTING_mem, s->mem, "--mem", &w->mem_limit,
-                           sizeof w->mem_limit, err);
-    if (st == ST_OK && s->by) {
+    if (s->by) {
         st = choice_parse(&choices_compare_by, s->by, "--by", &s->p.by, err);
         s->p.by_given = true;
     }

@@ -4,7 +4,6 @@
  */
 #include "harness/cmd/cmd.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,6 @@
 #include "harness/judge/recommend/deploy.h"
 #include "harness/judge/recommend/recommend.h"
 #include "harness/rows/result_set.h"
-#include "harness/rows/settings/setting.h"
 #include "harness/judge/users/users.h"
 
 static const struct opt_usage usage = {
@@ -49,7 +47,7 @@ static const struct opt_usage usage = {
 struct request {
     struct recommend_params params;
     struct users_wish users;
-    const char *mem, *target, *engine;
+    const char *target, *engine;
     int n_sequences; /* 0: not given */
     bool as_json;
 };
@@ -149,27 +147,10 @@ int cmd_recommend(int argc, char **argv)
 {
     struct request q = {.params = {.ctx = -1}};
     const struct opt opts[] = {
-        OPT_DOUBLE(0, "min-tps", &q.params.min_tps, "X", "minimum tokens per second", 0,
-                   1e9),
-        OPT_SECONDS(0, "max-ttft", &q.params.max_ttft_s, "S",
-                    "maximum seconds to the first token, with the model loaded", 0,
-                    1e9),
-        OPT_INT(0, "prompt", &q.params.n_prompt, "N",
-                "length of the prompt (default: 512 or the longest)", 1, INT_MAX),
-        OPT_INT(0, "ctx", &q.params.ctx, "N",
-                "context depth (default: the deepest measured)", 0, INT_MAX),
-        OPT_STR(0, "mem", &q.mem, "LIMIT",
-                "memory limit, as 6G; container: the one in force here (default: that "
-                "of each point)"),
+        RECOMMEND_OPTS(q.params),
         OPT_DOUBLE(0, "cpus-quota", &q.params.quota_cpus, "CPUS",
                    "points measured with this CPU quota (default: without one)", 0.01,
                    TOPO_MAX_CPUS),
-        OPT_INT(0, "max-threads", &q.params.max_threads, "N",
-                "available CPUs (default: as in machine.json)", 1, INT_MAX),
-        OPT_DOUBLE(0, "max-kl", &q.params.max_kl, "X",
-                   "maximum divergence in nats (default: 0.05, unless nothing else "
-                   "qualifies)",
-                   1e-9, 1e9),
         OPT_STR(0, "model", &q.params.model, "M", "only this model"),
         OPT_STR(0, "engine", &q.engine, "NAME",
                 "only rows of this program (slmbench: ours)"),
@@ -215,9 +196,6 @@ int cmd_recommend(int argc, char **argv)
                 "servers that bench load measured");
         return cmd_end(&err);
     }
-    if (q.mem && setting_parse(SETTING_mem, q.mem, "--mem", &q.params.mem_limit,
-                               sizeof q.params.mem_limit, &err))
-        return cmd_end(&err);
     q.users.model = q.params.model;
     run(&q, args.n ? args.v[0] : newest, &err);
     return cmd_end(&err);

@@ -4,7 +4,6 @@
  */
 #include "harness/cmd/cmd.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +11,6 @@
 #include "harness/base/options.h"
 #include "harness/rows/result_set.h"
 #include "harness/show/page/page.h"
-#include "harness/rows/settings/setting.h"
 
 static const struct opt_usage usage = {
     .synopsis = "report PATH... [-o FILE] [--ctx N] [--min-tps X] [--max-ttft S]",
@@ -36,24 +34,10 @@ int cmd_report(int argc, char **argv)
 {
     struct page_params p = {.out = "report.html", .wishes = {.ctx = -1}};
     struct recommend_params *w = &p.wishes;
-    const char *mem = NULL;
     const struct opt opts[] = {
         OPT_STR('o', "output", &p.out, "FILE", "the page (default: report.html)"),
         OPT_STR(0, "title", &p.title, "TEXT", "title of the page"),
-        OPT_DOUBLE(0, "min-tps", &w->min_tps, "X", "minimum tokens per second", 0, 1e9),
-        OPT_SECONDS(0, "max-ttft", &w->max_ttft_s, "S",
-                    "maximum seconds to the first token, with the model loaded", 0,
-                    1e9),
-        OPT_INT(0, "prompt", &w->n_prompt, "N",
-                "length of the prompt (default: 512 or the longest)", 1, INT_MAX),
-        OPT_INT(0, "ctx", &w->ctx, "N", "context depth (default: the deepest measured)",
-                0, INT_MAX),
-        OPT_STR(0, "mem", &mem, "LIMIT",
-                "memory limit, as 6G (default: that of each point)"),
-        OPT_INT(0, "max-threads", &w->max_threads, "N",
-                "available CPUs (default: as in each machine.json)", 1, INT_MAX),
-        OPT_DOUBLE(0, "max-kl", &w->max_kl, "X", "maximum divergence in nats", 1e-9,
-                   1e9),
+        RECOMMEND_OPTS(*w),
         OPT_STR(0, "model", &w->model, "M", "recommend only this model"),
         OPT_END,
     };
@@ -70,9 +54,6 @@ int cmd_report(int argc, char **argv)
             "report --help`");
         return cmd_end(&err);
     }
-    if (mem && setting_parse(SETTING_mem, mem, "--mem", &w->mem_limit,
-                             sizeof w->mem_limit, &err))
-        return cmd_end(&err);
     p.paths = (const char *const *)args.v;
     p.n = result_paths_keep(args.v, (size_t)args.n);
     if (page_make(&p, &bytes, &n_machines, &err) == ST_OK && strcmp(p.out, "-") != 0)

@@ -13,12 +13,14 @@
 #ifndef SLM_HARNESS_JUDGE_RECOMMEND_RECOMMEND_H
 #define SLM_HARNESS_JUDGE_RECOMMEND_RECOMMEND_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <jansson.h>
 
 #include "engine/base/status.h"
+#include "harness/base/options.h"
 #include "harness/rows/row.h"
 
 struct recommend_params {
@@ -38,6 +40,31 @@ struct recommend_params {
                            known one are left out; 0: RECOMMEND_MAX_KL for those with
                            one, unless nothing else qualifies */
 };
+
+/* Reads the limit of an option --mem into the uint64_t at dst. */
+enum status recommend_take_mem(void *dst, int id, const char *text, const char *what,
+                               struct err *err);
+
+/* Rows of a table of options for such wishes, w. */
+#define RECOMMEND_OPTS(w)                                                             \
+    OPT_DOUBLE(0, "min-tps", &(w).min_tps, "X", "minimum tokens per second", 0, 1e9), \
+        OPT_SECONDS(0, "max-ttft", &(w).max_ttft_s, "S",                              \
+                    "maximum seconds to the first token, with the model loaded", 0,   \
+                    1e9),                                                             \
+        OPT_INT(0, "prompt", &(w).n_prompt, "N",                                      \
+                "length of the prompt (default: 512 or the longest)", 1, INT_MAX),    \
+        OPT_INT(0, "ctx", &(w).ctx, "N",                                              \
+                "context depth (default: the deepest measured)", 0, INT_MAX),         \
+        OPT_TAKE(0, "mem", &(w).mem_limit, "LIMIT",                                   \
+                 "memory limit, as 6G; container: the one in force here (default: "   \
+                 "that of each point)",                                               \
+                 recommend_take_mem, SETTING_mem),                                    \
+        OPT_INT(0, "max-threads", &(w).max_threads, "N",                              \
+                "available CPUs (default: as in machine.json)", 1, INT_MAX),          \
+        OPT_DOUBLE(0, "max-kl", &(w).max_kl, "X",                                     \
+                   "maximum divergence in nats (default: 0.05, unless nothing else "  \
+                   "qualifies)",                                                      \
+                   1e-9, 1e9)
 
 /* What people wait for: the first token of a few paragraphs. A sweep measures shorter
  * prompts, which take less time and have about the same speed. */

@@ -88,3 +88,9 @@ void memory_of(struct recommend_memory *m, const struct chooser *c, size_t i)
         m->by_model = true;
     }
 }
+
+enum status recommend_take_mem(void *dst, int id, const char *text, const char *what,
+                               struct err *err)
+{
+    return setting_parse((enum setting_id)id, text, what, dst, sizeof(uint64_t), err);
+}
