@@ -366,21 +366,18 @@ int cmd_chat(int argc, char **argv)
                 "context (default: the model's, at most 4096)", 1, INT_MAX),
         OPT_END,
     };
-    enum status st;
 
     s.sampling.temperature = 0.7;
-    st = opt_parse(&args, argc, argv, opts, &usage, &err);
-    if (st == ST_OK && args.help)
-        return 0;
-    if (st == ST_OK && !s.session.model)
-        st = err_set(&err, ST_USAGE, "name the model: -m FILE");
-    if (st == ST_OK && strcmp(s.speculate, "off") && strcmp(s.speculate, "lookup") &&
-        strcmp(s.speculate, "mtp"))
-        st = err_set(&err, ST_USAGE, "--speculate %.40s: use lookup, mtp or off",
-                     s.speculate);
-    if (st == ST_OK) {
-        interrupt_catch();
-        st = run(&s, &err);
-    }
-    return st ? cmd_end(&err) : 0;
+    if (opt_parse(&args, argc, argv, opts, &usage, &err) || args.help)
+        return cmd_end(&err);
+    if (!s.session.model)
+        err_set(&err, ST_USAGE, "name the model: -m FILE");
+    else if (strcmp(s.speculate, "off") && strcmp(s.speculate, "lookup") &&
+             strcmp(s.speculate, "mtp"))
+        err_set(&err, ST_USAGE, "--speculate %.40s: use lookup, mtp or off",
+                s.speculate);
+    interrupt_catch();
+    if (!err.code)
+        run(&s, &err);
+    return cmd_end(&err);
 }

@@ -216,16 +216,12 @@ int cmd_embed(int argc, char **argv)
         SESSION_OPT_HOLD(r.params),
         OPT_END,
     };
-    enum status st = opt_parse(&r.args, argc, argv, opts, &usage, &err);
 
-    if (st == ST_OK && r.args.help)
-        return 0;
-    if (st == ST_OK)
-        st = check_options(&r, &err);
-    if (st == ST_OK) {
-        interrupt_catch();
-        st = run(&r, &err);
-    }
+    if (opt_parse(&r.args, argc, argv, opts, &usage, &err) || r.args.help)
+        return cmd_end(&err);
+    interrupt_catch();
+    if (check_options(&r, &err) == ST_OK)
+        run(&r, &err);
     free(r.tokens.v);
-    return st ? cmd_end(&err) : 0;
+    return cmd_end(&err);
 }

@@ -102,14 +102,12 @@ int cmd_imatrix(int argc, char **argv)
         SESSION_OPT(c.session, weights),
         OPT_END,
     };
-    enum status st = opt_parse(&args, argc, argv, opts, &usage, &err);
 
-    if (st == ST_OK && !args.help) {
-        st = check_options(&c, &err);
+    if (opt_parse(&args, argc, argv, opts, &usage, &err) == ST_OK && !args.help) {
         interrupt_catch();
-        if (st == ST_OK)
-            st = run(&c, &err);
+        if (check_options(&c, &err) == ST_OK)
+            run(&c, &err);
     }
     free(c.in.v);
-    return st ? cmd_end(&err) : 0;
+    return cmd_end(&err);
 }

@@ -95,7 +95,9 @@ static enum status check_options(const struct session_params *params,
         return err_set(err, ST_USAGE, "name the tokens: --tokens 1,2,3");
     if (!path)
         return err_set(err, ST_USAGE, "name the output file: -o FILE");
-    return ST_OK;
+    return tokens->n > INT_MAX
+               ? err_set(err, ST_USAGE, "%zu tokens are too many", tokens->n)
+               : ST_OK;
 }
 
 int cmd_logits(int argc, char **argv)
@@ -115,19 +117,13 @@ int cmd_logits(int argc, char **argv)
         SESSION_OPT_HOLD(params),
         OPT_END,
     };
-    enum status st = opt_parse(&args, argc, argv, opts, &usage, &err);
 
-    if (st == ST_OK && args.help)
-        return 0;
-    if (st == ST_OK)
-        st = check_options(&params, &tokens, path, &err);
-    if (st == ST_OK && tokens.n > INT_MAX)
-        st = err_set(&err, ST_USAGE, "%zu tokens are too many", tokens.n);
-    if (st == ST_OK) {
-        params.n_ctx = (int)tokens.n;
-        interrupt_catch();
-        st = run(&params, &tokens, path, &err);
-    }
+    if (opt_parse(&args, argc, argv, opts, &usage, &err) || args.help)
+        return cmd_end(&err);
+    interrupt_catch();
+    params.n_ctx = (int)tokens.n;
+    if (check_options(&params, &tokens, path, &err) == ST_OK)
+        run(&params, &tokens, path, &err);
     free(tokens.v);
-    return st ? cmd_end(&err) : 0;
+    return cmd_end(&err);
 }

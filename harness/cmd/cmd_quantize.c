@@ -66,20 +66,14 @@ int cmd_quantize(int argc, char **argv)
                 "threads (default: what `bench topo` recommends)", 1, THREAD_POOL_MAX),
         OPT_END,
     };
-    enum status st = opt_parse(&args, argc, argv, opts, &usage, &err);
 
-    if (st == ST_OK && args.help) {
-        free(rules.v);
-        return 0;
-    }
-    if (st == ST_OK)
-        st = take_arguments(&job, &args, &err);
-    if (st == ST_OK) {
+    if (opt_parse(&args, argc, argv, opts, &usage, &err) == ST_OK && !args.help &&
+        take_arguments(&job, &args, &err) == ST_OK) {
         job.rules = rules.v;
         job.n_rules = rules.n;
         interrupt_catch();
-        st = quantize_run(&job, &err);
+        quantize_run(&job, &err);
     }
     free(rules.v);
-    return st ? cmd_end(&err) : 0;
+    return cmd_end(&err);
 }
