@@ -242,10 +242,9 @@ static int table_find(const struct getopt_table *t, int value)
 {
     if (value >= LONG_BASE)
         return value - LONG_BASE;
-    for (int i = 0; i < t->n; i++) {
+    for (int i = 0; i < t->n; i++)
         if (t->opt[i]->letter == value)
             return i;
-    }
     return -1;
 }
 

@@ -187,10 +187,9 @@ static enum status ints_item(const char *item, const char *what, const char *uni
         return ST_USAGE;
     if (hi < lo || hi - lo > 4096)
         return err_set(err, ST_USAGE, "%s: %s is not a range upwards", what, item);
-    for (long long v = lo; v <= hi; v++) {
+    for (long long v = lo; v <= hi; v++)
         if (ints_append(list, (int)v, err))
             return ST_NO_MEMORY;
-    }
     return ST_OK;
 }
 

@@ -25,10 +25,9 @@ static void print_help(FILE *f)
         "\n"
         "commands:\n",
         f);
-    for (const struct command *c = commands; c->name; c++) {
+    for (const struct command *c = commands; c->name; c++)
         if (c->help)
             fprintf(f, "  %-10s %s\n", c->name, c->help);
-    }
     fputs("\n"
           "`bench help COMMAND` explains a command; `bench --version` prints the\n"
           "version. Begin with:\n"
@@ -45,10 +44,9 @@ static int unknown_command(const char *name)
     const char *names[MAX_COMMANDS];
     int n = 0;
 
-    for (const struct command *c = commands; c->name; c++) {
+    for (const struct command *c = commands; c->name; c++)
         if (c->help && n < MAX_COMMANDS)
             names[n++] = c->name;
-    }
     const char *near = suggest(name, names, n);
     if (near)
         fprintf(stderr, "bench: there is no command '%s'; did you mean '%s'?\n",
@@ -61,10 +59,9 @@ static int unknown_command(const char *name)
 
 static int run_command(int argc, char **argv)
 {
-    for (const struct command *c = commands; c->name; c++) {
+    for (const struct command *c = commands; c->name; c++)
         if (!strcmp(argv[0], c->name))
             return c->run(argc, argv);
-    }
     return unknown_command(argv[0]);
 }
 

@@ -84,10 +84,9 @@ static int by_key(const void *a, const void *b)
 {
     const struct place *x = a, *y = b;
 
-    for (int i = 0; i <= N_KEYS; i++) {
+    for (int i = 0; i <= N_KEYS; i++)
         if (x->key[i] != y->key[i])
             return x->key[i] < y->key[i] ? -1 : 1;
-    }
     return 0;
 }
 

@@ -67,10 +67,9 @@ static hwloc_obj_t last_cache(hwloc_obj_t pu)
 {
     hwloc_obj_t last = NULL;
 
-    for (hwloc_obj_t a = pu->parent; a; a = a->parent) {
+    for (hwloc_obj_t a = pu->parent; a; a = a->parent)
         if (hwloc_obj_type_is_dcache(a->type))
             last = a;
-    }
     return last;
 }
 
@@ -132,11 +131,10 @@ static void add_cache(struct topology *t, hwloc_obj_t c)
                            ? "instruction"
                            : "unified";
 
-    for (int i = 0; i < t->n_caches; i++) {
+    for (int i = 0; i < t->n_caches; i++)
         if (t->cache[i].level == (int)c->attr->cache.depth &&
             !strcmp(t->cache[i].type, type) && t->cache[i].bytes == c->attr->cache.size)
             cache = &t->cache[i];
-    }
     if (!cache) {
         if (t->n_caches == TOPO_MAX_CACHES)
             return;
@@ -163,10 +161,9 @@ static void read_caches(struct topology *t, hwloc_topology_t hw)
         HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L4CACHE,  HWLOC_OBJ_L5CACHE,
     };
 
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         for (hwloc_obj_t c = NULL; (c = hwloc_get_next_obj_by_type(hw, types[i], c));)
             add_cache(t, c);
-    }
     qsort(t->cache, (size_t)t->n_caches, sizeof t->cache[0], by_level);
 }
 
@@ -420,10 +417,9 @@ static void read_allowed(struct topology *t, const char *root, const char *cpuse
         t->cpu[i].allowed = false;
     }
     /* The kernel has the cpuset in the mask already; a recorded tree may not. */
-    if (cpuset[0] && text_cpu_list(cpuset, allow_cpu, t)) {
+    if (cpuset[0] && text_cpu_list(cpuset, allow_cpu, t))
         for (int i = 0; i < t->n_cpus; i++)
             n_both += t->cpu[i].allowed &= before[i];
-    }
     for (int i = 0; i < t->n_cpus && !n_both; i++)
         t->cpu[i].allowed = before[i];
     for (int i = 0; i < t->n_cpus; i++)

@@ -60,11 +60,10 @@ static void name_arm_core(struct topology *t, const char *text)
         return;
     snprintf(t->cpu_model, sizeof t->cpu_model, "implementer %s part %s", implementer,
              part);
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strtoul(implementer, NULL, 16) == known[i].implementer &&
             strtoul(part, NULL, 16) == known[i].part)
             snprintf(t->cpu_model, sizeof t->cpu_model, "%s", known[i].name);
-    }
 }
 
 /* ---- ISA levels ------------------------------------------------------------------ */
@@ -390,10 +389,9 @@ static void read_speeds(struct speeds *s, const char *root)
 
     if (read_all(s, root, "cpu_capacity"))
         return;
-    if (!read_all(s, root, "cpufreq/cpuinfo_max_freq")) {
+    if (!read_all(s, root, "cpufreq/cpuinfo_max_freq"))
         for (int i = 0; i < s->t->n_cpus; i++)
             s->of[i] = 1;
-    }
     if (sysfile_read(root, "/sys/devices/cpu_core/cpus", list, sizeof list) >= 0 &&
         sysfile_read(root, "/sys/devices/cpu_atom/cpus", list, sizeof list) >= 0)
         text_cpu_list(list, slow_down, s);

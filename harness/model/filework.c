@@ -107,9 +107,8 @@ enum status packing_run(const struct packing_job *job, struct err *err)
     struct gguf *g;
     enum status st;
 
-    if (!job->out) {
+    if (!job->out)
         return fence_enter_calls(-1, err) ? err->code : verify_file(job->model, err);
-    }
     if (open_model(&g, job, err))
         return err->code;
     st = write_file(job, g, err);

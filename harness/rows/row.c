@@ -61,10 +61,9 @@ const struct field *row_fields(size_t *n)
 
 const struct field *row_field(const char *name)
 {
-    for (const struct field *f = row_fields(NULL); f->name; f++) {
+    for (const struct field *f = row_fields(NULL); f->name; f++)
         if (!strcmp(f->name, name))
             return f;
-    }
     return NULL;
 }
 

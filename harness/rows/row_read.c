@@ -231,11 +231,10 @@ static enum status read_rows(struct csv *csv, struct row **rows, size_t *n_rows,
         if (*n_rows == cap && grow(csv, rows, &cap, extra, err))
             return err->code;
         row_init(&(*rows)[*n_rows]);
-        for (size_t i = 0; i < n_columns && status == ST_OK; i++) {
+        for (size_t i = 0; i < n_columns && status == ST_OK; i++)
             if (column[i])
                 status =
                     parse_cell(csv, &(*rows)[*n_rows], column[i], csv->cell[i], err);
-        }
         if (status == ST_OK && extra)
             status = copy_extra(csv, extra, extra_at, *n_rows, err);
         ++*n_rows;

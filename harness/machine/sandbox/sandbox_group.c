@@ -131,10 +131,9 @@ static void remove_plain_files(const char *path)
 {
     DIR *d = opendir(path);
 
-    for (struct dirent *e; d && (e = readdir(d));) {
+    for (struct dirent *e; d && (e = readdir(d));)
         if (e->d_type == DT_REG)
             unlinkat(dirfd(d), e->d_name, 0);
-    }
     if (d)
         closedir(d);
 }

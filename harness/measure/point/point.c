@@ -337,11 +337,10 @@ enum status point_run_start(struct point_run *r, bool *greets, struct err *err)
     enum status status = ST_OK;
 
     note_missing();
-    if (p->setup.mem_limit) {
+    if (p->setup.mem_limit)
         if (p->setup.residency != WEIGHTS_MEMORY &&
             modelref_evict(&p->setup.model, &stayed, NULL) == ST_OK)
             r->cached_bytes = (int64_t)stayed;
-    }
     if (p->setup.mem_limit || p->setup.quota_hundredths)
         status = sandbox_create_with(&r->around, "", &limits, err);
     if (p->setup.mem_limit)

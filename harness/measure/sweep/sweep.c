@@ -213,10 +213,9 @@ static enum status prepare_model(struct sweep *sweep, size_t m, struct err *err)
     if (sweep->is_prepared[m] || !ref->synthetic)
         return ST_OK;
     sweep->is_prepared[m] = true;
-    if (access(ref->path, F_OK) && !sweep->s->keep_models) {
+    if (access(ref->path, F_OK) && !sweep->s->keep_models)
         if (sweep_dir_will_make(sweep->dir, ref->path, err))
             return err->code;
-    }
     progress_end(&sweep->progress);
     status = modelref_make_file(ref, &made, &why);
     if (status == ST_INTERRUPTED)

@@ -143,9 +143,8 @@ enum status page_put_plot(FILE *f, struct plot *p, struct err *err)
                                       : "");
     html_put(f, p->title);
     fputs("</h3>", f);
-    for (size_t i = 0; i < p->n_notes; i++) {
+    for (size_t i = 0; i < p->n_notes; i++)
         html_put_in(f, "<p class=\"sub\">", p->note[i], "</p>");
-    }
     fputs("</figcaption>\n", f);
     fputs(p->is_wide ? "<div class=\"scroll\">\n" : "", f);
     svg_write(f, p, look);

@@ -119,10 +119,9 @@ static void print_node_cores(const struct topology *t, int package, int node)
 static void print_cores(const struct topology *t)
 {
     section("Cores and siblings (a+b: hyperthreads of one core)");
-    for (int p = 0; p < t->n_packages; p++) {
+    for (int p = 0; p < t->n_packages; p++)
         for (int n = 0; n < (t->n_nodes > 0 ? t->n_nodes : 1); n++)
             print_node_cores(t, p, n);
-    }
 }
 
 static void print_caches(const struct topology *t)
