@@ -7,7 +7,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "harness/measure/worker/point/point_answers.h"
+#include "harness/measure/worker/point/point_worker.h"
 #include "harness/measure/worker/worker.h"
 
 static const struct worker_task tasks[] = {

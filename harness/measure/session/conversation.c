@@ -18,7 +18,6 @@
 #include "engine/base/clock.h"
 #include "harness/base/array.h"
 #include "harness/base/interrupt.h"
-#include "harness/measure/session/textout.h"
 
 struct conversation {
     struct textmodel *model;

@@ -17,7 +17,6 @@
 #include "harness/machine/noise.h"
 #include "harness/measure/session/conversation.h"
 #include "harness/measure/session/textmodel.h"
-#include "harness/measure/session/textout.h"
 
 /* Share of the time in which a thread may be without a CPU before a warning. */
 #define CONTENDED 0.1

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * textmodel.h - a model with its vocabulary, for commands that generate text
+ * textmodel.h - a model with its vocabulary, for commands that generate text, and that
+ * text on standard output
  *
  * Opened in two steps, so that errors in the file, the prompt or an option are reported
  * before a large model is read: textmodel_look(), then textmodel_open().
@@ -10,8 +11,11 @@
 #ifndef SLM_HARNESS_MEASURE_SESSION_TEXTMODEL_H
 #define SLM_HARNESS_MEASURE_SESSION_TEXTMODEL_H
 
+#include <stdbool.h>
+
 #include "engine/engine.h"
 #include "engine/text/chat.h"
+#include "engine/tokenizer/tokenizer.h"
 #include "harness/model/memory_relief.h"
 #include "harness/model/modelref.h"
 #include "harness/measure/session/session.h"
@@ -48,5 +52,35 @@ void textmodel_close(struct textmodel *t);
 #define TEXTMODEL_OPTS(s)                                                           \
     SESSION_OPT(s, threads), SESSION_OPT(s, threads_prefill), SESSION_OPT_PLACE(s), \
         SESSION_OPT_HOLD(s), SESSION_OPT(s, kv_window)
+
+/* ---- tokens on standard output --------------------------------------------------- */
+
+/* One by one, in whole characters. */
+struct textout {
+    const struct tokenizer *tok;
+    struct utf8_stream utf8;
+    char *piece, *out; /* the longest token, and a buffer for completed characters */
+    char *
+        shown; /* the same for a terminal, which obeys control characters; NULL: none */
+    size_t piece_cap;
+    bool
+        drops_space; /* the next token's blank is not the text's: see textout_begin() */
+    char last;       /* byte printed last */
+};
+
+/* tok stays the caller's, and lives longer. Error: ST_NO_MEMORY. */
+enum status textout_open(struct textout *t, const struct tokenizer *tok,
+                         struct err *err);
+void textout_close(struct textout *t); /* also after a failed or no textout_open() */
+
+/* A text starts here. drops_space: its first token's blank is the one that
+ * SentencePiece puts before a first word. */
+void textout_begin(struct textout *t, bool drops_space);
+
+/* Error, of this and the next: ST_IO. */
+enum status textout_token(struct textout *t, int32_t id, struct err *err);
+
+/* Prints the rest of an unfinished character, and a missing line end. */
+enum status textout_end(struct textout *t, struct err *err);
 
 #endif

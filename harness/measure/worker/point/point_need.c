@@ -6,7 +6,6 @@
 
 #include "engine/weights/residency.h"
 #include "harness/machine/memory_reserve.h"
-#include "harness/measure/worker/point/point_answers.h"
 #include "harness/measure/worker/point/point_worker.h"
 #include "harness/model/modelref.h"
 #include "harness/model/model_names.h"

@@ -7,7 +7,6 @@
  * pages of 2 MiB: a ceiling is the machine's, and pages of 4 KiB are the program's own
  * choice. It is probed before and after the other program runs, never while it does.
  */
-#include "harness/measure/worker/point/point_answers.h"
 #include "harness/measure/worker/point/point_worker.h"
 
 /* The model's file, from its metadata. */

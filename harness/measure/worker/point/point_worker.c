@@ -12,7 +12,6 @@
 #include <stdlib.h>
 
 #include "engine/base/clock.h"
-#include "harness/measure/worker/point/point_answers.h"
 #include "harness/measure/worker/point/point_worker.h"
 #include "harness/measure/worker/point_profile.h"
 #include "harness/measure/worker/worker.h"

@@ -206,4 +206,14 @@ double point_step_ops(const struct point *p, const struct slm_info *info);
  * position only, and of a layer's experts each token takes a few. */
 void point_evaluate_facts(struct point_worker *c, const struct slm_info *info);
 
+/* ---- the worker's answers -------------------------------------------------------- */
+
+/* Each takes a struct point_request as JSON (messages.h), gives up what the process
+ * does not need for the point's files (worker.h), and sends its answer. Errors:
+ * of opening the model, of the fence, of texts that do not fit the model, and whatever
+ * stops the measurement. */
+enum status point_need_answer(const json_t *request, struct err *err);
+enum status point_roof_answer(const json_t *request, struct err *err);
+enum status point_answer(const json_t *request, struct err *err);
+
 #endif
