@@ -75,8 +75,7 @@ struct udev_device *udev_device_unref(struct udev_device *dev)
     return NULL;
 }
 
-/* ---- GnuTLS, as far as libmicrohttpd names it --------------------------------------
- */
+/* ---- GnuTLS, as far as libmicrohttpd names it ------------------------------------ */
 
 int gnutls_global_init(void);
 void gnutls_global_deinit(void);

@@ -254,8 +254,7 @@ enum status shape_list(char ***names, int *n, struct err *err)
     return ST_OK;
 }
 
-/* ---- names that people type --------------------------------------------------------
- */
+/* ---- names that people type ------------------------------------------------------ */
 
 #define MAX_PLAIN   64
 #define MIN_COMMON  3 /* characters that names of one family begin with */

@@ -178,8 +178,7 @@ enum status sweep_set(struct sweep_settings *s, enum setting_id id, const char *
     return setting_parse(id, text, what, field, size, err);
 }
 
-/* ---- from YAML --------------------------------------------------------------------
- */
+/* ---- from YAML ------------------------------------------------------------------- */
 
 struct origin {
     struct sweep_settings *s;
