@@ -201,8 +201,7 @@ static enum status convert(const char *path, const struct shape_text *text,
 static enum status name_from_path(const char *path, char *out, size_t cap,
                                   struct err *err)
 {
-    const char *slash = strrchr(path, '/');
-    const char *file = slash ? slash + 1 : path;
+    const char *file = basename(path);
     const size_t len = strlen(file) - strlen(SUFFIX);
 
     if (len == 0 || len >= cap)
@@ -275,11 +274,10 @@ static bool is_size(const char *word, size_t n)
 
 static void make_plain(struct plain_name *out, const char *name)
 {
-    const char *slash = strrchr(name, '/');
     char lower[MAX_PLAIN];
     size_t n = 0;
 
-    snprintf(lower, sizeof lower, "%s", slash ? slash + 1 : name);
+    snprintf(lower, sizeof lower, "%s", basename(name));
     *out = (struct plain_name){.text = ""};
     for (char *c = lower; *c; c++) {
         *c = (char)tolower((unsigned char)*c);

@@ -199,18 +199,6 @@ bool check_holds(const struct check *check)
 
 #define NAME_WIDTH 32
 
-static const char *last_part(const char *dir, char *buf, size_t cap)
-{
-    size_t end = strlen(dir), begin;
-
-    while (end > 1 && dir[end - 1] == '/')
-        end--;
-    for (begin = end; begin > 0 && dir[begin - 1] != '/'; begin--) {
-    }
-    snprintf(buf, cap, "%.*s", (int)(end - begin), dir + begin);
-    return buf;
-}
-
 static void print_group(FILE *f, const char *name, const char *kind,
                         const struct check *check, const char *dir, unsigned kinds)
 {
@@ -232,7 +220,7 @@ void check_print(FILE *f, const struct check *check, const char *const *dirs,
     fprintf(f, "%-*s %-18s %5s %9s %9s %8s\n", NAME_WIDTH, "sweep", "kind", "rows",
             "error", "ten below", "the band");
     for (size_t i = 0; i < n_dirs; i++) {
-        last_part(dirs[i], name, sizeof name);
+        result_dir_name(name, sizeof name, dirs[i]);
         text_shorten(shown, sizeof shown, name, NAME_WIDTH);
         for (int k = 0; k < CHECK_N_KINDS; k++)
             print_group(f, shown, kind_names[k], check, dirs[i], 1u << k);
@@ -272,7 +260,8 @@ void check_print_csv(FILE *f, const struct check *check)
     for (size_t i = 0; i < check->n; i++) {
         const struct check_row *r = &check->v[i];
 
-        predict_print_text(f, last_part(r->dir, name, sizeof name));
+        result_dir_name(name, sizeof name, r->dir);
+        predict_print_text(f, name);
         fprintf(f, ",\"%s\",", kind_names[r->kind]);
         predict_print_text(f, r->point);
         fprintf(f, ",%lld,%.6g,%.6g,%.6g,%.6g,%.4f,%d,%s\n", (long long)r->attempt,
@@ -298,10 +287,11 @@ json_t *check_json(const struct check *check, const char *const *dirs, size_t n_
     json_t *list = json_array();
     char name[256];
 
-    for (size_t i = 0; i < n_dirs; i++)
+    for (size_t i = 0; i < n_dirs; i++) {
+        result_dir_name(name, sizeof name, dirs[i]);
         for (int k = 0; k < CHECK_N_KINDS; k++)
-            append_json(list, last_part(dirs[i], name, sizeof name), kind_names[k],
-                        check, dirs[i], 1u << k);
+            append_json(list, name, kind_names[k], check, dirs[i], 1u << k);
+    }
     append_json(list, "all", "decode", check, NULL, DECODE);
     append_json(list, "all", "prefill", check, NULL, 1u << CHECK_PREFILL);
     return json_pack("{s:o, s:I, s:I, s:b}", "groups", list, "n_paging",
