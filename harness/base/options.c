@@ -200,6 +200,8 @@ static enum status store(const struct opt *o, const char *text, struct err *err)
     }
     case OPT_KIND_STRS:
         return append_string(o->dst, text, err);
+    case OPT_KIND_CHOICE:
+        return choice_parse(o->choices, text, what, o->dst, err);
     case OPT_KIND_TAKE:
         return o->take(o->dst, o->id, text, what, err);
     case OPT_KIND_END:

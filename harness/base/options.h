@@ -38,6 +38,7 @@ enum opt_kind {
     OPT_KIND_BYTES,   /* uint64_t: "6G", "512M", "1.5GiB"; "none" = 0 */
     OPT_KIND_INTS,    /* struct int_list: "1,2,4" and "1-4" */
     OPT_KIND_STRS,    /* struct str_list: may be repeated */
+    OPT_KIND_CHOICE,  /* an enumeration, or an int that is negative for none */
     OPT_KIND_TAKE,    /* whatever a function reads */
 };
 
@@ -65,7 +66,8 @@ struct opt {
     double min, max;
     opt_take_fn *take; /* OPT_KIND_TAKE */
     int id;
-    const struct choices *choices; /* the values there are, for completion; or NULL */
+    const struct choices
+        *choices; /* the values there are, also for completion; or NULL */
 };
 
 /* clang-format off */
@@ -78,7 +80,7 @@ struct opt {
 #define OPT_BYTES(l, n, d, a, h)         {OPT_KIND_BYTES, l, n, d, a, h, 0, 0, NULL, 0, NULL}
 #define OPT_INTS(l, n, d, a, h, lo, hi)  {OPT_KIND_INTS, l, n, d, a, h, lo, hi, NULL, 0, NULL}
 #define OPT_STRS(l, n, d, a, h)          {OPT_KIND_STRS, l, n, d, a, h, 0, 0, NULL, 0, NULL}
-#define OPT_CHOICE(l, n, d, a, h, c)     {OPT_KIND_STR, l, n, d, a, h, 0, 0, NULL, 0, c}
+#define OPT_CHOICE(l, n, d, a, h, c)     {OPT_KIND_CHOICE, l, n, d, a, h, 0, 0, NULL, 0, c}
 #define OPT_TAKE(l, n, d, a, h, take, id) {OPT_KIND_TAKE, l, n, d, a, h, 0, 0, take, id, NULL}
 #define OPT_END                          {OPT_KIND_END, 0, NULL, NULL, NULL, NULL, 0, 0, NULL, 0, NULL}
 /* clang-format on */
@@ -92,8 +94,8 @@ struct opt_usage {
     /* The command takes no argument: what its refusal prints after "unexpected argument
      * '...'; ". NULL: it takes some, and checks them itself. */
     const char *no_arguments;
-    const struct opt_verb *verbs; /* the command's own commands, or NULL; the last has no
-                                     name */
+    const struct opt_verb *verbs; /* the command's own commands, or NULL; the last has
+                                     no name */
 };
 
 struct opt_verb {
@@ -113,9 +115,9 @@ enum status opt_parse(struct opt_args *args, int argc, char **argv,
                       const struct opt *opts, const struct opt_usage *usage,
                       struct err *err);
 
-/* For manual pages and completion: opt_parse() calls show with the table, --help and the
- * like included, parses nothing and sets args->help, so that the command ends at once.
- * show NULL: it parses again. */
+/* For manual pages and completion: opt_parse() calls show with the table, --help and
+ * the like included, parses nothing and sets args->help, so that the command ends at
+ * once. show NULL: it parses again. */
 typedef void opt_show_fn(void *arg, const struct opt *opts,
                          const struct opt_usage *usage);
 void opt_show_tables(opt_show_fn *show, void *arg);

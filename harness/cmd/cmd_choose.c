@@ -40,7 +40,7 @@ static const struct opt_usage usage = {
 struct request {
     struct choose_settings files;
     struct choose_wish wish;
-    const char *ttft, *target;
+    const char *ttft;
     bool files_only;
 };
 
@@ -87,8 +87,6 @@ static enum status take_wishes(struct request *q, struct err *err)
                            sizeof w->mem_limit, err);
     if (!st && q->files.tasks)
         st = check_tasks(q->files.tasks, err);
-    if (!st && q->target)
-        st = choice_parse(&choices_deploy, q->target, "--for", &w->target, err);
     return st;
 }
 
@@ -153,7 +151,7 @@ int cmd_choose(int argc, char **argv)
         OPT_INT(0, "ctx", &q.wish.ctx, "N", "context depth that is served (default: 2048)", 0, SETTING_MAX(ctx)),
         OPT_STR(0, "tasks", &s->tasks, "FILE", "questions with accepted answers, one JSON object a line"),
         OPT_DOUBLE(0, "price", &q.wish.price, "X", "price of this machine an hour", 0, 1e9),
-        OPT_CHOICE(0, "for", &q.target, "TARGET", "deploy with slmbench (default), llama.cpp, ollama, docker or k8s", &choices_deploy),
+        OPT_CHOICE(0, "for", &q.wish.target, "TARGET", "deploy with slmbench (default), llama.cpp, ollama, docker or k8s", &choices_deploy),
         OPT_FLAG(0, "files-only", &q.files_only, "write and measure the files, measure no speed"),
         OPT_BYTES(0, "max-file", &s->max_file, "SIZE", "largest file (default: what memory holds)"),
         OPT_STR(0, "imatrix", &s->imatrix, "FILE", "importance matrix of `bench imatrix`"),

@@ -39,7 +39,8 @@ static const struct opt_usage usage = {
 struct settings {
     struct compare_params p;
     struct str_list price;
-    const char *by, *prices, *utilisation, *out;
+    int by; /* enum compare_by; negative: not given */
+    const char *prices, *utilisation, *out;
     bool json, markdown;
 };
 
@@ -72,14 +73,12 @@ static enum status parse(struct settings *s, int argc, char **argv,
             err, ST_USAGE,
             "name the directories of sweeps, one for each machine, or a database; see "
             "`bench compare --help`");
-    if (s->by) {
-        st = choice_parse(&choices_compare_by, s->by, "--by", &s->p.by, err);
-        s->p.by_given = true;
-    }
-    if (st == ST_OK && s->utilisation)
-        st = parse_percent(s->utilisation, "--utilisation", 1e-6, 1, &s->p.utilisation,
-                           err);
-    return st;
+    s->p.by_given = s->by >= 0;
+    if (s->p.by_given)
+        s->p.by = (enum compare_by)s->by;
+    if (s->utilisation)
+        parse_percent(s->utilisation, "--utilisation", 1e-6, 1, &s->p.utilisation, err);
+    return err->code;
 }
 
 static enum status draw(const struct comparison *c, const struct settings *s,
@@ -150,7 +149,7 @@ static enum status run(struct settings *s, const struct opt_args *args, struct e
 
 int cmd_compare(int argc, char **argv)
 {
-    struct settings s = {.p = {.wishes = {.ctx = -1}, .utilisation = 1}};
+    struct settings s = {.p = {.wishes = {.ctx = -1}, .utilisation = 1}, .by = -1};
     struct err err = ERR_INIT;
     struct opt_args args = {.help = false};
 

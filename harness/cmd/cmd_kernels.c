@@ -41,7 +41,8 @@ struct settings {
     int n_repetitions; /* 0: the default */
     double min_time_s; /* 0: the default */
     double min_change;
-    const char *placement, *out, *from;
+    enum placement placement;
+    const char *out, *from;
     bool quick, list, compare, no_charts, json;
 };
 
@@ -140,7 +141,7 @@ static enum status run(const struct settings *s, const struct kernel_plan *plan,
         .min_time_s = s->min_time_s > 0 ? s->min_time_s
                       : s->quick        ? QUICK_MIN_TIME_S
                                         : MIN_TIME_S,
-        .placement = s->placement,
+        .placement = choices_placement.name((int)s->placement),
     };
 
     if (newfile_replace(&n, json_path, err))
@@ -197,8 +198,6 @@ static enum status measure(const struct settings *s, const struct topology *topo
 static enum status check_arguments(const struct settings *s,
                                    const struct opt_args *args, struct err *err)
 {
-    enum placement placement;
-
     if (s->compare && args->n != 2)
         return err_set(
             err, ST_USAGE,
@@ -214,8 +213,7 @@ static enum status check_arguments(const struct settings *s,
             "--json requires --compare; a run writes kernels.json to its directory");
     if (s->wish.isa && s->wish.all_isa)
         return err_set(err, ST_USAGE, "--isa and --all-isa contradict each other");
-    return choice_parse(&choices_placement, s->placement, "--placement", &placement,
-                        err);
+    return ST_OK;
 }
 
 static enum status check_from(const struct settings *s, struct err *err)
@@ -262,7 +260,7 @@ static enum status run_command(const struct settings *s, const struct opt_args *
 /* clang-format off */
 int cmd_kernels(int argc, char **argv)
 {
-    struct settings s = {.placement = "spread", .min_change = 2};
+    struct settings s = {.min_change = 2};
     struct kernel_wish *w = &s.wish;
     const struct opt opts[] = {
         OPT_STR(0, "formats", &w->formats, "LIST", "weight formats, as q4_K,q8_0 (default: all)"),

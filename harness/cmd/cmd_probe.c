@@ -36,7 +36,7 @@ struct settings {
     int n_threads; /* 0: the machine's default */
     int n_passes;
     uint64_t bytes;
-    const char *placement;
+    enum placement placement;
     const char *disk;
     bool json;
 };
@@ -161,15 +161,13 @@ static enum status measure(struct probe_report *report, const struct topology *t
         .bytes = s->bytes,
         .n_passes = s->n_passes,
         .disk_dir = strcmp(s->disk, "none") ? s->disk : NULL,
+        .placement = s->placement,
         .isa_mask = isa_usable(),
         .progress = show_progress,
         .progress_arg = &progress,
     };
-    enum status st = choice_parse(&choices_placement, s->placement, "--placement",
-                                  &params.placement, err);
+    enum status st = check_bytes(s->bytes, topo, err);
 
-    if (st == ST_OK)
-        st = check_bytes(s->bytes, topo, err);
     if (st)
         return st;
     if (params.disk_dir && access(params.disk_dir, F_OK))
@@ -184,7 +182,7 @@ static enum status measure(struct probe_report *report, const struct topology *t
 
 int cmd_probe(int argc, char **argv)
 {
-    struct settings s = {.n_passes = 25, .placement = "spread", .disk = "."};
+    struct settings s = {.n_passes = 25, .disk = "."};
     const struct opt opts[] = {
         OPT_INT('t', "threads", &s.n_threads, "N",
                 "1 to N threads (default: as many as allowed)", 1, TOPO_MAX_CPUS),

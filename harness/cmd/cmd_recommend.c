@@ -47,7 +47,8 @@ static const struct opt_usage usage = {
 struct request {
     struct recommend_params params;
     struct users_wish users;
-    const char *target, *engine;
+    const char *engine;
+    int target;      /* enum deploy_target; negative: not given */
     int n_sequences; /* 0: not given */
     bool as_json;
 };
@@ -70,14 +71,13 @@ static enum status deploy(const struct request *q, const struct row *rows,
                           size_t n_rows, struct err *err)
 {
     struct deploy *d = malloc(sizeof *d);
-    int target = 0;
-    enum status st = d ? choice_parse(&choices_deploy, q->target, "--for", &target, err)
-                       : err_set(err, ST_NO_MEMORY, "no memory for a recommendation");
+    enum status st =
+        d ? ST_OK : err_set(err, ST_NO_MEMORY, "no memory for a recommendation");
 
     if (st == ST_OK && q->as_json)
         st = err_set(err, ST_USAGE, "--for and --json exclude each other");
     if (st == ST_OK) {
-        const struct deploy_wish wish = {.target = (enum deploy_target)target,
+        const struct deploy_wish wish = {.target = (enum deploy_target)q->target,
                                          .engine = q->engine,
                                          .n_sequences =
                                              q->n_sequences ? q->n_sequences : 1};
@@ -127,17 +127,17 @@ static enum status run(struct request *q, const char *path, struct err *err)
     part = set.parts;
     if (st == ST_OK && !q->params.max_threads)
         q->params.max_threads = part->run->about.max_threads;
-    if (st == ST_OK && q->target)
+    if (st == ST_OK && q->target >= 0)
         st = deploy(q, part->rows, part->n, err);
     else if (st == ST_OK && q->engine)
         part->n = rows_keep(part->rows, part->n, "engine",
                             strcmp(q->engine, "slmbench") ? q->engine : "");
-    if (st == ST_OK && q->engine && !q->target && !part->n)
+    if (st == ST_OK && q->engine && q->target < 0 && !part->n)
         st = err_set(err, ST_USAGE,
                      "--engine: no row of %.60s is there; `bench sweep --engine` "
                      "measures other programs",
                      format_path(q->engine).text);
-    if (st == ST_OK && !q->target)
+    if (st == ST_OK && q->target < 0)
         st = answer_all(q, part->run->dir, part->rows, part->n, err);
     result_set_free(&set);
     return st;
@@ -145,7 +145,7 @@ static enum status run(struct request *q, const char *path, struct err *err)
 
 int cmd_recommend(int argc, char **argv)
 {
-    struct request q = {.params = {.ctx = -1}};
+    struct request q = {.params = {.ctx = -1}, .target = -1};
     const struct opt opts[] = {
         RECOMMEND_OPTS(q.params),
         OPT_DOUBLE(0, "cpus-quota", &q.params.quota_cpus, "CPUS",
@@ -186,11 +186,11 @@ int cmd_recommend(int argc, char **argv)
             return cmd_end(&err);
         fprintf(stderr, "the newest sweep: %s\n", format_path(newest).text);
     }
-    if (q.n_sequences && !q.target) {
+    if (q.n_sequences && q.target < 0) {
         err_set(&err, ST_USAGE, "--sequences needs --for with the program to deploy");
         return cmd_end(&err);
     }
-    if ((q.users.n_users || q.users.slo) && q.target) {
+    if ((q.users.n_users || q.users.slo) && q.target >= 0) {
         err_set(&err, ST_USAGE,
                 "--for prints the setting for one user: --users and --slo choose among "
                 "servers that bench load measured");

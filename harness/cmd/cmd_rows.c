@@ -73,10 +73,10 @@ static enum status run(struct request *q, const struct opt_args *args, const cha
 int cmd_rows(int argc, char **argv)
 {
     struct request q = {.params = {.format = EXPORT_MARKDOWN}, .err = ERR_INIT};
-    const char *format = NULL, *columns = NULL, *out = "-";
+    const char *columns = NULL, *out = "-";
     const struct opt opts[] = {
-        OPT_CHOICE('f', "format", &format, "F", "format, see above (default: markdown)",
-                   &choices_export),
+        OPT_CHOICE('f', "format", &q.params.format, "F",
+                   "format, see above (default: markdown)", &choices_export),
         OPT_STR(0, "columns", &columns, "A,B", "only these columns of `bench fields`"),
         OPT_FLAG(0, "launches", &q.params.launches, "a row for each launch"),
         OPT_STR('o', "output", &out, "FILE", "output file (default: standard output)"),
@@ -91,9 +91,7 @@ int cmd_rows(int argc, char **argv)
         err_set(&err, ST_USAGE,
                 "rows takes directories with a sweep.csv, or a database of `bench "
                 "history`; see `bench rows --help`");
-    else if (format)
-        choice_parse(&choices_export, format, "--format", &q.params.format, &err);
-    if (!err.code && columns)
+    else if (columns)
         export_columns_parse(&q.params, columns, &err);
     if (!err.code && q.params.format == EXPORT_LLAMA_BENCH_JSONL &&
         (columns || q.params.launches))
