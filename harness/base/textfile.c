@@ -4,15 +4,41 @@
  */
 #include "harness/base/textfile.h"
 
-#include <stdbool.h>
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/base/utf8.h"
 #include "harness/base/newfile.h"
 #include "harness/base/program.h"
+
+bool textfile_append(int fd, const char *text, size_t len, bool synced)
+{
+    const off_t before = lseek(fd, 0, SEEK_END);
+    size_t done = 0;
+
+    if (before < 0)
+        return false;
+    while (done < len) {
+        const ssize_t n = write(fd, text + done, len - done);
+
+        if (n > 0)
+            done += (size_t)n;
+        else if (n == 0 || errno != EINTR)
+            break;
+    }
+    if (done < len || (synced && fsync(fd))) {
+        const int why = errno;
+
+        if (!ftruncate(fd, before))
+            errno = why;
+        return false;
+    }
+    return true;
+}
 
 /* Room for more than cap bytes; max + 1 are enough. */
 static enum status grow(char **buf, size_t *cap, size_t max, const char *path,

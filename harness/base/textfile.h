@@ -7,6 +7,7 @@
 #ifndef SLM_HARNESS_BASE_TEXTFILE_H
 #define SLM_HARNESS_BASE_TEXTFILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <jansson.h>
@@ -20,6 +21,10 @@
  * Errors: ST_IO, ST_INPUT (more than max bytes), ST_NO_MEMORY. */
 enum status textfile_read(const char *path, size_t max, char **text, size_t *len,
                           struct err *err);
+
+/* Appends all of text[len] or nothing: a part that a full disk has accepted is cut off
+ * again. synced: it is on disk when this returns. False: errno has why. */
+bool textfile_append(int fd, const char *text, size_t len, bool synced);
 
 /* What write() makes of arg to path; "-" is standard output, and the page that GitHub
  * collects from all steps of a job ($GITHUB_STEP_SUMMARY) is appended to, not replaced.

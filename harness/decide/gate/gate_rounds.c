@@ -10,31 +10,14 @@
 #include <unistd.h>
 
 #include "engine/base/invoker.h"
+#include "harness/base/textfile.h"
 #include "harness/decide/gate/gate_run.h"
 
-/* Writes all of a text or nothing: a part that a full disk has accepted is cut off
- * again. */
-static enum status write_whole(int fd, const char *text, size_t len, struct err *err)
+static enum status append(int fd, const char *text, size_t len, struct err *err)
 {
-    const off_t before = lseek(fd, 0, SEEK_END);
-    size_t done = 0;
-
-    while (done < len) {
-        const ssize_t n = write(fd, text + done, len - done);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) {
-            const int saved = errno;
-
-            if (ftruncate(fd, before))
-                return err_set_errno(err, ST_IO, "cannot write " GATE_ROUNDS_NAME);
-            errno = saved;
-            return err_set_errno(err, ST_IO, "cannot write " GATE_ROUNDS_NAME);
-        }
-        done += (size_t)n;
-    }
-    return ST_OK;
+    return textfile_append(fd, text, len, false)
+               ? ST_OK
+               : err_set_errno(err, ST_IO, "cannot write " GATE_ROUNDS_NAME);
 }
 
 enum status gate_rounds_open(int *fd, const char *dir, struct err *err)
@@ -48,7 +31,7 @@ enum status gate_rounds_open(int *fd, const char *dir, struct err *err)
                        dir);
     if (*fd < 0)
         return err_set_errno(err, ST_IO, "cannot make %s", path);
-    return write_whole(*fd, GATE_ROUNDS_HEADER, strlen(GATE_ROUNDS_HEADER), err);
+    return append(*fd, GATE_ROUNDS_HEADER, strlen(GATE_ROUNDS_HEADER), err);
 }
 
 static void write_line(FILE *f, const struct gate_round_line *line,
@@ -84,7 +67,7 @@ enum status gate_rounds_write(int fd, const struct gate_round_line *line,
     if (fclose(f))
         st = err_set(err, ST_NO_MEMORY, "no memory for a round");
     if (st == ST_OK)
-        st = write_whole(fd, text, len, err);
+        st = append(fd, text, len, err);
     free(text);
     return st;
 }

@@ -99,35 +99,20 @@ void sweep_dir_discard(struct sweep_dir *dir)
 
 /* ---- writing --------------------------------------------------------------------- */
 
-/* All of text, on disk, or none of it. */
 static enum status append_text(const struct sweep_dir *dir, int fd, const char *name,
                                const char *text, size_t len, struct err *err)
 {
-    const off_t before = lseek(fd, 0, SEEK_END);
-    ssize_t n = 0;
-
-    for (size_t done = 0; before >= 0 && done < len; done += (size_t)n) {
-        n = write(fd, text + done, len - done);
-        if (n < 0 && errno == EINTR)
-            n = 0;
-        if (n < 0)
-            break;
-    }
-    if (before >= 0 && n >= 0 && fsync(fd) == 0)
+    if (textfile_append(fd, text, len, true))
         return ST_OK;
-    err_set_errno(
+    return err_set_errno(
         err, ST_IO,
         "cannot write to %s/%s (the rows so far are whole; free disk space and "
         "continue with --resume %s)",
         dir->path, name, dir->path);
-    if (before >= 0 && ftruncate(fd, before))
-        err_set_errno(err, ST_IO, "cannot cut %s/%s back", dir->path, name);
-    return ST_IO;
 }
 
-/* flags: as of invoker_open(). */
-static enum status open_file(const struct sweep_dir *dir, const char *name, int flags,
-                             int *fd, struct err *err)
+enum status sweep_dir_open_file(const struct sweep_dir *dir, const char *name,
+                                int flags, int *fd, struct err *err)
 {
     char path[600];
 
@@ -220,7 +205,7 @@ enum status sweep_dir_append(struct sweep_dir *dir, const struct row *row,
 
 static enum status take_lock(struct sweep_dir *dir, struct err *err)
 {
-    if (open_file(dir, ".lock", O_RDWR, &dir->lock, err))
+    if (sweep_dir_open_file(dir, ".lock", O_RDWR, &dir->lock, err))
         return err->code;
     return filelock_take(dir->lock, "sweep", dir->path, err);
 }
@@ -283,8 +268,8 @@ enum status sweep_dir_create(struct sweep_dir **out, const char *path, struct er
     dir->is_new = is_new;
     /* the name is looked at again: by whoever had the lock before */
     if (take_lock(dir, err) || check_unused(chosen, err) ||
-        open_file(dir, "sweep.csv", O_RDWR | O_TRUNC, &dir->csv, err) ||
-        open_file(dir, SAMPLES_CSV, O_RDWR | O_TRUNC, &dir->samples, err) ||
+        sweep_dir_open_file(dir, "sweep.csv", O_RDWR | O_TRUNC, &dir->csv, err) ||
+        sweep_dir_open_file(dir, SAMPLES_CSV, O_RDWR | O_TRUNC, &dir->samples, err) ||
         write_headers(dir, err))
         status = err->code;
     if (status)
@@ -339,7 +324,7 @@ static enum status clean_samples(struct sweep_dir *dir, struct err *err)
     }
     qsort(rows.v, rows.n, sizeof rows.v[0], row_by_point);
     file_path(dir, SAMPLES_CSV, path, sizeof path);
-    st = open_file(dir, SAMPLES_CSV, O_RDWR, &fd, err);
+    st = sweep_dir_open_file(dir, SAMPLES_CSV, O_RDWR, &fd, err);
     if (st == ST_OK && lseek(fd, 0, SEEK_END) > SAMPLES_MAX_BYTES) {
         close(fd);
         st = err_set(err, ST_INPUT,
@@ -362,7 +347,7 @@ static enum status clean_samples(struct sweep_dir *dir, struct err *err)
     if (in)
         fclose(in);
     free(rows.v);
-    return st ? st : open_file(dir, SAMPLES_CSV, O_RDWR, &dir->samples, err);
+    return st ? st : sweep_dir_open_file(dir, SAMPLES_CSV, O_RDWR, &dir->samples, err);
 }
 
 /* A table with other columns (another version of this program) must not get our
@@ -403,12 +388,12 @@ static enum status read_back(struct sweep_dir *dir, struct err *err)
     struct stat st;
 
     file_path(dir, "sweep.csv", path, sizeof path);
-    if (open_file(dir, "sweep.csv", O_RDWR, &dir->csv, err) ||
+    if (sweep_dir_open_file(dir, "sweep.csv", O_RDWR, &dir->csv, err) ||
         check_columns(dir, err) || row_csv_repair(dir->csv, path, NULL, err))
         return err->code;
     if (fstat(dir->csv, &st) == 0 && st.st_size == 0) {
         /* killed before the first line */
-        if (open_file(dir, SAMPLES_CSV, O_RDWR | O_TRUNC, &dir->samples, err))
+        if (sweep_dir_open_file(dir, SAMPLES_CSV, O_RDWR | O_TRUNC, &dir->samples, err))
             return err->code;
         return write_headers(dir, err);
     }
@@ -481,7 +466,7 @@ enum status sweep_dir_will_make(struct sweep_dir *dir, const char *path,
                                 struct err *err)
 {
     int fd;
-    enum status status = open_file(dir, ".made", O_RDWR, &fd, err);
+    enum status status = sweep_dir_open_file(dir, ".made", O_RDWR, &fd, err);
 
     if (status)
         return status;

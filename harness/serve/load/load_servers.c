@@ -176,7 +176,6 @@ static enum status on_row(void *arg, struct row *row,
                           const struct load_samples *samples, struct err *err)
 {
     struct run *x = arg;
-    const char *path = x->plan->dir_path;
     enum status st;
 
     if (x->running) {
@@ -192,7 +191,7 @@ static enum status on_row(void *arg, struct row *row,
     roof_mark(row, x->out->rows, x->out->n_rows);
     st = add_rows(x->out, row, 1, err);
     if (st == ST_OK && x->dir)
-        st = requests_append(path, row, samples->requests, samples->n_requests, err);
+        st = requests_append(x->dir, row, samples->requests, samples->n_requests, err);
     if (st == ST_OK && x->dir)
         st = sweep_dir_append(x->dir, row, &samples->e2e, err);
     return st;

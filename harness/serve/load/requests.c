@@ -4,7 +4,6 @@
  */
 #include "harness/serve/load/requests.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/base/invoker.h"
+#include "harness/base/textfile.h"
 
 /* before: size of the file, which begins with a header. A killed program may have left
  * its last line torn: a line end completes it. */
@@ -44,51 +43,37 @@ static char *make_text(const struct row *row, const double *v, size_t n, off_t b
     return fclose(f) ? (free(text), NULL) : text;
 }
 
-static enum status append(int fd, const char *path, const struct row *row,
+static enum status append(int fd, const char *dir, const struct row *row,
                           const double *v, size_t n, struct err *err)
 {
     const off_t before = lseek(fd, 0, SEEK_END);
     char last = '\n', *text;
     size_t len = 0;
-    ssize_t done = 0;
+    enum status st = ST_OK;
 
     if (before < 0 || (before > 0 && pread(fd, &last, 1, before - 1) != 1))
-        return err_set_errno(err, ST_IO, "cannot read %s", path);
+        return err_set_errno(err, ST_IO, "cannot read %s/" REQUESTS_CSV, dir);
     text = make_text(row, v, n, before, last != '\n', &len);
     if (!text)
         return err_set(err, ST_NO_MEMORY, "no memory for %zu requests", n);
-    for (size_t at = 0; at < len && done >= 0; at += (size_t)done) {
-        done = write(fd, text + at, len - at);
-        if (done < 0 && errno == EINTR)
-            done = 0;
-    }
+    if (!textfile_append(fd, text, len, true))
+        st = err_set_errno(err, ST_IO,
+                           "cannot write to %s/" REQUESTS_CSV
+                           " (free disk space and continue with --resume)",
+                           dir);
     free(text);
-    if (done >= 0 && !fsync(fd))
-        return ST_OK;
-    err_set_errno(err, ST_IO,
-                  "cannot write to %s (free disk space and continue with --resume)",
-                  path);
-    if (ftruncate(fd, before))
-        err_set_errno(err, ST_IO, "cannot cut %s back", path);
-    return ST_IO;
+    return st;
 }
 
-enum status requests_append(const char *dir, const struct row *row, const double *v,
-                            size_t n, struct err *err)
+enum status requests_append(const struct sweep_dir *dir, const struct row *row,
+                            const double *v, size_t n, struct err *err)
 {
-    const char *advice;
-    char path[4200];
-    enum status st;
     int fd;
+    enum status st = sweep_dir_open_file(dir, REQUESTS_CSV, O_RDWR, &fd, err);
 
-    snprintf(path, sizeof path, "%.4000s/" REQUESTS_CSV, dir);
-    fd = invoker_open(path, O_RDWR);
-    if (fd < 0) {
-        advice = invoker_open_advice(errno);
-        return advice ? err_set(err, ST_USAGE, "%s %s", path, advice)
-                      : err_set_errno(err, ST_IO, "cannot open %s", path);
-    }
-    st = append(fd, path, row, v, n, err);
+    if (st)
+        return st;
+    st = append(fd, sweep_dir_path(dir), row, v, n, err);
     close(fd);
     return st;
 }
