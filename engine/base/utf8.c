@@ -172,3 +172,10 @@ size_t utf8_stretch(const char *text, size_t len, bool *well_formed)
     }
     return at;
 }
+
+bool utf8_is_valid(const char *s, size_t len)
+{
+    bool well_formed;
+
+    return !len || (utf8_stretch(s, len, &well_formed) == len && well_formed);
+}

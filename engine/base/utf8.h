@@ -24,6 +24,9 @@ size_t utf8_ascii(const char *s, size_t len);
  * malformed. */
 size_t utf8_stretch(const char *s, size_t len, bool *well_formed);
 
+/* Whether all of s[len] is well-formed. */
+bool utf8_is_valid(const char *s, size_t len);
+
 /* The code of the well-formed character of n bytes at s if it is a control character, a
  * line separator or reorders the text around it, else 0; so for U+0000, too. */
 unsigned utf8_control(const char *s, int n);

@@ -5,16 +5,56 @@
 #include "harness/serve/api/api_reply.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/utf8.h"
+#include "harness/serve/api/reply_form.h"
 
 /* Longest token whose text is given; the others are cut. */
 #define MAX_TOKEN 1024
 
-const char *reply_reason(const struct reply_calls *calls, enum completion_end end)
+/* ---- a choice -------------------------------------------------------------------- */
+
+const char *reply_reason(const struct reply_choice *c)
 {
-    return end != COMPLETION_STOP ? "length" : calls->n ? "tool_calls" : "stop";
+    return c->end != COMPLETION_STOP ? "length" : c->calls.n ? "tool_calls" : "stop";
+}
+
+void reply_choice_keep(struct reply_choice *c, const struct completion_piece *piece)
+{
+    textbuf_put(&c->text, piece->text, piece->len);
+    textbuf_put(&c->thought, piece->thought, piece->n_thought);
+    textbuf_put(&c->calls.list, piece->call, piece->n_call);
+    for (size_t i = 0; i < piece->n_call; i++)
+        c->calls.n += piece->call[i] == CALL_NAME;
+}
+
+size_t reply_choice_bytes(const struct reply_choice *c)
+{
+    size_t n = c->text.len + c->thought.len + c->calls.list.len;
+
+    for (int i = 0; i < REPLY_N_LISTS; i++)
+        n += c->logprobs.list[i].len;
+    return n;
+}
+
+void reply_choice_free(struct reply_choice *c)
+{
+    textbuf_free(&c->text);
+    textbuf_free(&c->thought);
+    textbuf_free(&c->calls.list);
+    for (int i = 0; i < REPLY_N_LISTS; i++)
+        textbuf_free(&c->logprobs.list[i]);
+    free(c->stop);
+    c->stop = NULL;
+}
+
+void reply_head_free(struct reply_head *head)
+{
+    textbuf_free(&head->blocks.text);
+    textbuf_free(&head->blocks.done);
+    free(head->echo);
 }
 
 /* ---- log-probabilities ----------------------------------------------------------- */
@@ -24,30 +64,22 @@ struct token_text {
     size_t len;
 };
 
-static void read_token(struct token_text *t, const struct tokenizer *tok, int32_t id)
+size_t reply_token(const struct tokenizer *tok, int32_t id, char *buf, size_t cap)
 {
-    t->len = tokenizer_piece(tok, id, t->bytes, sizeof t->bytes);
-    if (t->len > sizeof t->bytes)
-        t->len = 0;
-    if (!t->len && !tokenizer_is_unused(tok, id)) { /* a control token is spelled */
-        size_t n = 0;
-        const char *text = tokenizer_text(tok, id, &n);
+    const char *spelled;
+    size_t n = tokenizer_piece(tok, id, buf, cap);
 
-        t->len = n < sizeof t->bytes ? n : sizeof t->bytes;
-        memcpy(t->bytes, text, t->len);
-    }
+    if ((n && n <= cap) || tokenizer_is_unused(tok, id))
+        return n <= cap ? n : 0;
+    spelled = tokenizer_text(tok, id, &n);
+    n = n < cap ? n : cap;
+    memcpy(buf, spelled, n);
+    return n;
 }
 
-static bool is_utf8(const struct token_text *t)
+static void read_token(struct token_text *t, const struct tokenizer *tok, int32_t id)
 {
-    for (size_t i = 0; i < t->len;) {
-        const int n = utf8_char_len(t->bytes + i, t->len - i);
-
-        if (n <= 0)
-            return false;
-        i += (size_t)n;
-    }
-    return true;
+    t->len = reply_token(tok, id, t->bytes, sizeof t->bytes);
 }
 
 static void comma(struct textbuf *b)
@@ -63,7 +95,7 @@ static void put_name(struct textbuf *out, const struct token_text *t)
     char name[8 + 4 * MAX_TOKEN];
     size_t n = 0;
 
-    if (is_utf8(t)) {
+    if (utf8_is_valid(t->bytes, t->len)) {
         textbuf_put_json(out, t->bytes, t->len);
         return;
     }
@@ -91,114 +123,79 @@ static void put_token(struct textbuf *out, const struct tokenizer *tok, int32_t 
     textbuf_puts(out, "]");
 }
 
-static void add_to_chat(struct reply_logprobs *l, const struct completion_piece *piece,
+static void add_to_chat(struct textbuf *list, const struct completion_piece *piece,
                         const struct tokenizer *tok)
 {
-    comma(&l->list);
-    put_token(&l->list, tok, piece->token, piece->logprob);
-    textbuf_puts(&l->list, ",\"top_logprobs\":[");
+    comma(list);
+    put_token(list, tok, piece->token, piece->logprob);
+    textbuf_puts(list, ",\"top_logprobs\":[");
     for (int i = 0; i < piece->n_top; i++) {
         if (i)
-            textbuf_puts(&l->list, ",");
-        put_token(&l->list, tok, piece->top[i].token, piece->top[i].logprob);
-        textbuf_puts(&l->list, "}");
+            textbuf_puts(list, ",");
+        put_token(list, tok, piece->top[i].token, piece->top[i].logprob);
+        textbuf_puts(list, "}");
     }
-    textbuf_puts(&l->list, "]}");
+    textbuf_puts(list, "]}");
 }
 
-static void add_to_completion(struct reply_logprobs *l,
+static void add_to_completion(struct textbuf list[REPLY_N_LISTS],
                               const struct completion_piece *piece,
                               const struct tokenizer *tok)
 {
+    struct textbuf *tops = &list[REPLY_TOPS];
     struct token_text t;
 
-    comma(&l->tokens);
-    comma(&l->each);
-    comma(&l->tops);
-    comma(&l->offsets);
+    for (int i = 0; i < REPLY_N_LISTS; i++)
+        comma(&list[i]);
     read_token(&t, tok, piece->token);
-    put_name(&l->tokens, &t);
-    textbuf_put_number(&l->each, (double)piece->logprob);
-    textbuf_puts(&l->tops, "{");
+    put_name(&list[REPLY_TOKENS], &t);
+    textbuf_put_number(&list[REPLY_LOGPROBS], (double)piece->logprob);
+    textbuf_puts(tops, "{");
     for (int i = 0; i < piece->n_top; i++) {
         if (i)
-            textbuf_puts(&l->tops, ",");
+            textbuf_puts(tops, ",");
         read_token(&t, tok, piece->top[i].token);
         if (t.len)
-            put_name(&l->tops, &t);
+            put_name(tops, &t);
         else /* padding: two of them are two keys */
-            textbuf_printf(&l->tops, "\"token:%d\"", (int)piece->top[i].token);
-        textbuf_puts(&l->tops, ":");
-        textbuf_put_number(&l->tops, (double)piece->top[i].logprob);
+            textbuf_printf(tops, "\"token:%d\"", (int)piece->top[i].token);
+        textbuf_puts(tops, ":");
+        textbuf_put_number(tops, (double)piece->top[i].logprob);
     }
-    textbuf_puts(&l->tops, "}");
-    textbuf_printf(&l->offsets, "%zu", piece->begins);
+    textbuf_puts(tops, "}");
+    textbuf_printf(&list[REPLY_OFFSETS], "%zu", piece->begins);
 }
 
 void reply_logprobs_add(struct reply_logprobs *l, enum api_kind kind,
                         const struct completion_piece *piece,
                         const struct tokenizer *tok)
 {
-    l->n++;
     if (kind == API_CHAT)
-        add_to_chat(l, piece, tok);
+        add_to_chat(l->list, piece, tok);
     else
-        add_to_completion(l, piece, tok);
-}
-
-void reply_logprobs_free(struct reply_logprobs *l)
-{
-    textbuf_free(&l->list);
-    textbuf_free(&l->tokens);
-    textbuf_free(&l->each);
-    textbuf_free(&l->tops);
-    textbuf_free(&l->offsets);
-}
-
-size_t reply_logprobs_bytes(const struct reply_logprobs *l)
-{
-    return l->list.len + l->tokens.len + l->each.len + l->tops.len + l->offsets.len;
-}
-
-static void append(struct textbuf *out, const struct textbuf *b)
-{
-    out->failed |= b->failed;
-    if (textbuf_left(b))
-        textbuf_put(out, b->text + b->taken, textbuf_left(b));
-}
-
-static void put_array(struct textbuf *out, const char *before, const struct textbuf *b)
-{
-    textbuf_puts(out, before);
-    append(out, b);
-    textbuf_puts(out, "]");
+        add_to_completion(l->list, piece, tok);
 }
 
 static void put_logprobs(struct textbuf *out, enum api_kind kind,
                          const struct reply_logprobs *l)
 {
+    static const char *const names[REPLY_N_LISTS] = {"tokens", "token_logprobs",
+                                                     "top_logprobs", "text_offset"};
+
     textbuf_puts(out, ",\"logprobs\":");
     if (!l->wanted) {
         textbuf_puts(out, "null");
     } else if (kind == API_CHAT) {
-        put_array(out, "{\"content\":[", &l->list);
-        textbuf_puts(out, ",\"refusal\":null}");
+        textbuf_puts(out, "{\"content\":[");
+        textbuf_add(out, l->list);
+        textbuf_puts(out, "],\"refusal\":null}");
     } else {
-        put_array(out, "{\"tokens\":[", &l->tokens);
-        put_array(out, ",\"token_logprobs\":[", &l->each);
-        put_array(out, ",\"top_logprobs\":[", &l->tops);
-        put_array(out, ",\"text_offset\":[", &l->offsets);
-        textbuf_puts(out, "}");
+        for (int i = 0; i < REPLY_N_LISTS; i++) {
+            textbuf_printf(out, "%s\"%s\":[", i ? "]," : "{", names[i]);
+            textbuf_add(out, &l->list[i]);
+        }
+        textbuf_puts(out, "]}");
     }
-}
-
-static void empty(struct reply_logprobs *l)
-{
-    textbuf_clear(&l->list);
-    textbuf_clear(&l->tokens);
-    textbuf_clear(&l->each);
-    textbuf_clear(&l->tops);
-    textbuf_clear(&l->offsets);
 }
 
 /* ---- parts of an object ---------------------------------------------------------- */
@@ -215,13 +212,12 @@ static void put_head(struct textbuf *out, const struct reply_head *head)
     textbuf_puts(out, ",\"choices\":[");
 }
 
-static void put_reason(struct textbuf *out, const struct reply_calls *calls,
-                       enum completion_end end)
+static void put_reason(struct textbuf *out, const struct reply_choice *c)
 {
-    if (end == COMPLETION_RUNS)
+    if (c->end == COMPLETION_RUNS)
         textbuf_puts(out, ",\"finish_reason\":null}");
     else
-        textbuf_printf(out, ",\"finish_reason\":\"%s\"}", reply_reason(calls, end));
+        textbuf_printf(out, ",\"finish_reason\":\"%s\"}", reply_reason(c));
 }
 
 /* "prompt_n":N,"prompt_ms":T,"prompt_per_second":S */
@@ -271,36 +267,41 @@ static void put_usage(struct textbuf *out, const struct reply_usage *u)
 
 void reply_begin(struct textbuf *out, const struct reply_head *head)
 {
-    put_head(out, head);
+    if (!head->form)
+        put_head(out, head);
 }
 
 void reply_choice(struct textbuf *out, const struct reply_head *head, int index,
-                  const struct textbuf *text, const struct textbuf *thought,
-                  const struct reply_calls *calls, const struct reply_logprobs *l,
-                  enum completion_end end)
+                  const struct reply_choice *c, const struct reply_usage *usage)
 {
-    out->failed |= text->failed | thought->failed | calls->list.failed;
+    if (head->form) {
+        reply_form_whole(out, head, c, usage);
+        return;
+    }
     textbuf_printf(out, "%s{\"index\":%d,", index ? "," : "", index);
     textbuf_puts(out, head->kind == API_CHAT
                           ? "\"message\":{\"role\":\"assistant\",\"content\":"
                           : "\"text\":");
-    if (calls->n && !text->len)
+    if (c->calls.n && !c->text.len)
         textbuf_puts(out, "null");
     else
-        textbuf_put_json(out, text->text ? text->text : "", text->len);
-    if (calls->n)
-        reply_calls_put(out, calls);
-    if (thought->len) {
+        textbuf_add_json(out, &c->text);
+    if (c->calls.n)
+        reply_calls_put(out, &c->calls);
+    if (c->thought.len) {
         textbuf_puts(out, ",\"reasoning_content\":");
-        textbuf_put_json(out, thought->text, thought->len);
+        textbuf_add_json(out, &c->thought);
     }
     textbuf_puts(out, head->kind == API_CHAT ? ",\"refusal\":null}" : "");
-    put_logprobs(out, head->kind, l);
-    put_reason(out, calls, end);
+    put_logprobs(out, head->kind, &c->logprobs);
+    put_reason(out, c);
 }
 
-void reply_end(struct textbuf *out, const struct reply_usage *usage)
+void reply_end(struct textbuf *out, const struct reply_head *head,
+               const struct reply_usage *usage)
 {
+    if (head->form)
+        return;
     textbuf_puts(out, "],");
     put_usage(out, usage);
     textbuf_puts(out, "}\n");
@@ -308,67 +309,79 @@ void reply_end(struct textbuf *out, const struct reply_usage *usage)
 
 /* ---- a stream -------------------------------------------------------------------- */
 
-static void put_delta(struct textbuf *out, bool first, const struct reply_part *part,
-                      struct reply_calls *calls)
+static void put_delta(struct textbuf *out, bool first,
+                      const struct completion_piece *piece, struct reply_calls *calls)
 {
-    const bool has_text = part->len || (first && !part->n_thought && !part->n_call);
-    const char *comma = part->n_thought || has_text ? "," : "";
+    const bool has_text = piece->len || (first && !piece->n_thought && !piece->n_call);
+    const char *comma = piece->n_thought || has_text ? "," : "";
 
     textbuf_printf(out, "\"delta\":{%s", first ? "\"role\":\"assistant\"," : "");
-    if (part->n_thought) {
+    if (piece->n_thought) {
         textbuf_puts(out, "\"reasoning_content\":");
-        textbuf_put_json(out, part->thought, part->n_thought);
+        textbuf_put_json(out, piece->thought, piece->n_thought);
     }
     if (has_text) {
-        textbuf_puts(out, part->n_thought ? ",\"content\":" : "\"content\":");
-        textbuf_put_json(out, part->text, part->len);
+        textbuf_puts(out, piece->n_thought ? ",\"content\":" : "\"content\":");
+        textbuf_put_json(out, piece->text, piece->len);
     }
-    if (part->n_call) {
+    if (piece->n_call) {
         textbuf_printf(out, "%s%s\"tool_calls\":[", comma,
                        first && !*comma ? "\"content\":null," : "");
-        reply_calls_deltas(out, calls, part->call, part->n_call);
+        reply_calls_deltas(out, calls, piece->call, piece->n_call);
         textbuf_puts(out, "]");
     }
     textbuf_puts(out, "}");
 }
 
-void reply_event(struct textbuf *out, const struct reply_head *head, int index,
-                 bool first, const struct reply_part *part, struct reply_calls *calls,
-                 struct reply_logprobs *l, enum completion_end end)
+void reply_event(struct textbuf *out, struct reply_head *head, int index,
+                 struct reply_choice *c, const struct completion_piece *piece)
 {
+    if (head->form) {
+        reply_form_piece(out, head, c, piece);
+        return;
+    }
     textbuf_puts(out, "data: ");
     put_head(out, head);
     textbuf_printf(out, "{\"index\":%d,", index);
     if (head->kind == API_CHAT) {
-        put_delta(out, first, part, calls);
+        put_delta(out, !c->has_spoken, piece, &c->calls);
     } else {
         textbuf_puts(out, "\"text\":");
-        textbuf_put_json(out, part->text, part->len);
+        textbuf_put_json(out, piece->text, piece->len);
     }
-    put_logprobs(out, head->kind, l);
-    empty(l);
-    put_reason(out, calls, end);
+    c->has_spoken = true;
+    put_logprobs(out, head->kind, &c->logprobs);
+    for (int i = 0; i < REPLY_N_LISTS; i++)
+        textbuf_clear(&c->logprobs.list[i]);
+    put_reason(out, c);
     textbuf_puts(out, head->usage_follows ? "],\"usage\":null}\n\n" : "]}\n\n");
 }
 
-void reply_usage_event(struct textbuf *out, const struct reply_head *head,
-                       const struct reply_usage *usage)
+void reply_end_stream(struct textbuf *out, struct reply_head *head,
+                      const struct reply_choice *c, const struct reply_usage *usage)
 {
-    textbuf_puts(out, "data: ");
-    put_head(out, head);
-    textbuf_puts(out, "],");
-    put_usage(out, usage);
-    textbuf_puts(out, "}\n\n");
-}
-
-void reply_error_event(struct textbuf *out, const struct refusal *r)
-{
-    textbuf_puts(out, "data: ");
-    refusal_put(out, r);
-    textbuf_puts(out, "\n\n");
-}
-
-void reply_done_event(struct textbuf *out)
-{
+    if (head->form) {
+        reply_form_end(out, head, c, usage);
+        return;
+    }
+    if (head->usage_follows) {
+        textbuf_puts(out, "data: ");
+        put_head(out, head);
+        textbuf_puts(out, "],");
+        put_usage(out, usage);
+        textbuf_puts(out, "}\n\n");
+    }
     textbuf_puts(out, "data: [DONE]\n\n");
+}
+
+void reply_fail_stream(struct textbuf *out, struct reply_head *head,
+                       const struct refusal *failure)
+{
+    if (head->form) {
+        reply_form_fail(out, head, failure);
+        return;
+    }
+    textbuf_puts(out, "data: ");
+    refusal_put(out, failure);
+    textbuf_puts(out, "\n\n");
 }

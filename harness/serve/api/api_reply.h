@@ -15,25 +15,24 @@
 #include "harness/serve/scheduler/scheduler.h"
 #include "harness/serve/api/textbuf.h"
 
-/* What all objects of one answer begin with. */
-struct reply_head {
-    enum api_kind kind;
-    bool stream, usage_follows; /* other events have "usage": null */
-    char id[40];
-    long long created; /* Unix time */
-    const char *model;
-    const struct reply_form *form; /* of a chat in another API's words, or NULL */
-    const char *echo;              /* for the form, or NULL */
-    long long n_prompt;            /* tokens */
-};
+/* Arrays of a completion's log-probabilities. */
+enum { REPLY_TOKENS, REPLY_LOGPROBS, REPLY_TOPS, REPLY_OFFSETS, REPLY_N_LISTS };
 
-/* Log-probabilities of tokens, as JSON that grows. */
-struct reply_logprobs {
-    bool wanted;
-    int n;
-    struct textbuf list;               /* chat: of "content" */
-    struct textbuf tokens, each, tops; /* completions: the arrays of that name */
-    struct textbuf offsets;
+/* What is written of a choice. Unless it streams, it is kept until it has ended. */
+struct reply_choice {
+    struct textbuf text, thought;
+    struct reply_calls {
+        struct textbuf list; /* bytes of pieces (call_form.h) */
+        uint64_t seed;       /* of their ids */
+        int n;               /* that have begun */
+    } calls;
+    struct reply_logprobs { /* log-probabilities of tokens */
+        bool wanted;
+        struct textbuf list[REPLY_N_LISTS]; /* JSON: a chat's "content" alone */
+    } logprobs;
+    enum completion_end end;
+    char *stop;      /* owned, the stop string that ended it, for a form; or NULL */
+    bool has_spoken; /* an event was written */
 };
 
 struct reply_usage {
@@ -43,23 +42,61 @@ struct reply_usage {
     double prefill_s, decode_s;      /* of an answer with one choice; else 0 */
 };
 
-/* Adds a token that was read. */
+/* A call of a tool; arguments may be cut. */
+struct reply_call {
+    char id[CALL_ID_CHARS + 1], name[CALL_MAX_NAME + 1];
+    const char *arguments; /* [n_arguments] */
+    size_t n_arguments;
+};
+
+enum reply_block { REPLY_NONE, REPLY_THOUGHT, REPLY_TEXT, REPLY_CALL, N_REPLY_BLOCKS };
+
+/* A stream with a form (reply_form.h) so far. */
+struct reply_blocks {
+    enum reply_block open;
+    bool has_begun;
+    int n, n_events;        /* blocks that have ended; events */
+    struct textbuf text;    /* of the open block, where its end repeats it */
+    struct reply_call call; /* the open one */
+    struct textbuf done;    /* the blocks that have ended, as JSON */
+};
+
+/* An answer, and what all its objects begin with. */
+struct reply_head {
+    enum api_kind kind;
+    bool stream, usage_follows; /* other events have "usage": null */
+    char id[40];
+    long long created; /* Unix time */
+    const char *model;
+    const struct reply_form *form; /* of a chat in another API's words, or NULL */
+    char *echo;                    /* owned, for the form, or NULL */
+    long long n_prompt;            /* tokens */
+    struct reply_blocks blocks;    /* with a form */
+};
+
+void reply_head_free(struct reply_head *head);
+
+/* ---- pieces ---------------------------------------------------------------------- */
+
+/* Adds the log-probabilities of a token that was read. */
 void reply_logprobs_add(struct reply_logprobs *l, enum api_kind kind,
                         const struct completion_piece *piece,
                         const struct tokenizer *tok);
-void reply_logprobs_free(struct reply_logprobs *l);
-size_t reply_logprobs_bytes(const struct reply_logprobs *l);
 
-/* Calls of tools, as pieces have them. */
-struct reply_calls {
-    struct textbuf list; /* what was written of the JSON array of a whole answer */
-    uint64_t seed;       /* of their ids */
-    int n;
-    bool in_name;
-};
+/* Keeps a piece of a choice that does not stream. */
+void reply_choice_keep(struct reply_choice *c, const struct completion_piece *piece);
 
-/* Adds bytes of a piece to a whole answer. */
-void reply_calls_add(struct reply_calls *c, const char *bytes, size_t n);
+/* Bytes that are kept. */
+size_t reply_choice_bytes(const struct reply_choice *c);
+void reply_choice_free(struct reply_choice *c);
+
+/* "stop", "tool_calls" or "length". */
+const char *reply_reason(const struct reply_choice *c);
+
+/* A token's text, in buf[cap]; a control token, which has none, as it is spelled. */
+size_t reply_token(const struct tokenizer *tok, int32_t id, char *buf, size_t cap);
+
+/* ---- calls of tools -------------------------------------------------------------- */
 
 /* The next part of a piece's bytes: a call's name, whole, or some of its arguments. */
 struct reply_call_part {
@@ -69,51 +106,41 @@ struct reply_call_part {
 };
 bool reply_calls_next(const char **bytes, size_t *n, struct reply_call_part *part);
 
-/* The id of call number i. */
-void reply_calls_id(const struct reply_calls *c, int i, char id[CALL_ID_CHARS + 1]);
+/* The call that begins, with the next identity. */
+void reply_calls_begin(struct reply_calls *c, struct reply_call *call,
+                       const struct reply_call_part *name);
 
-/* Keeps the bytes themselves, for an answer in another API's words. */
-void reply_calls_keep(struct reply_calls *c, const char *bytes, size_t n);
+/* The kept call that begins at byte *at, which is moved behind it; number i. */
+bool reply_calls_read(const struct reply_calls *c, size_t *at, int i,
+                      struct reply_call *call);
 
-/* What was added, as the member tool_calls of a message, with a comma before it. */
+/* The kept ones as the member tool_calls of a message, with a comma before it. */
 void reply_calls_put(struct textbuf *out, const struct reply_calls *c);
 
 /* Bytes of a piece as elements of a delta's tool_calls. */
 void reply_calls_deltas(struct textbuf *out, struct reply_calls *c, const char *bytes,
                         size_t n);
 
-/* "stop", "tool_calls" or "length". */
-const char *reply_reason(const struct reply_calls *calls, enum completion_end end);
-
 /* ---- a whole answer: begin, a choice for each, end ------------------------------- */
 
 void reply_begin(struct textbuf *out, const struct reply_head *head);
 void reply_choice(struct textbuf *out, const struct reply_head *head, int index,
-                  const struct textbuf *text, const struct textbuf *thought,
-                  const struct reply_calls *calls, const struct reply_logprobs *l,
-                  enum completion_end end);
-void reply_end(struct textbuf *out, const struct reply_usage *usage);
+                  const struct reply_choice *c, const struct reply_usage *usage);
+void reply_end(struct textbuf *out, const struct reply_head *head,
+               const struct reply_usage *usage);
 
 /* ---- a stream -------------------------------------------------------------------- */
 
-/* Text of a choice, and thoughts before it. */
-struct reply_part {
-    const char *text; /* [len] */
-    size_t len;
-    const char *thought; /* [n_thought] */
-    size_t n_thought;
-    const char *call; /* [n_call] */
-    size_t n_call;
-};
+/* An event with a piece of a choice: its thoughts come before its text. The first one
+ * of a chat's choice has the role, the last one how it ended. The choice's
+ * log-probabilities are emptied. */
+void reply_event(struct textbuf *out, struct reply_head *head, int index,
+                 struct reply_choice *c, const struct completion_piece *piece);
 
-/* An event with a part of a choice; the first one of a chat's choice has the
- * role. l is emptied. end is COMPLETION_RUNS, or how the choice has ended. */
-void reply_event(struct textbuf *out, const struct reply_head *head, int index,
-                 bool first, const struct reply_part *part, struct reply_calls *calls,
-                 struct reply_logprobs *l, enum completion_end end);
-void reply_usage_event(struct textbuf *out, const struct reply_head *head,
-                       const struct reply_usage *usage);
-void reply_error_event(struct textbuf *out, const struct refusal *r);
-void reply_done_event(struct textbuf *out);
+/* The last events: usage and the end, of choices whose first one is c; or a failure. */
+void reply_end_stream(struct textbuf *out, struct reply_head *head,
+                      const struct reply_choice *c, const struct reply_usage *usage);
+void reply_fail_stream(struct textbuf *out, struct reply_head *head,
+                       const struct refusal *failure);
 
 #endif

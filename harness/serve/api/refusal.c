@@ -67,19 +67,22 @@ void refusal_put(struct textbuf *out, const struct refusal *r)
     textbuf_puts(out, "}}");
 }
 
+const char *refusal_type(int http)
+{
+    return http == 401   ? "authentication_error"
+           : http == 403 ? "permission_error"
+           : http == 404 ? "not_found_error"
+           : http == 413 ? "request_too_large"
+           : http == 429 ? "rate_limit_error"
+           : http == 503 ? "overloaded_error"
+           : http >= 500 ? "api_error"
+                         : "invalid_request_error";
+}
+
 void refusal_put_typed(struct textbuf *out, const struct refusal *r)
 {
-    const char *type = r->http == 401   ? "authentication_error"
-                       : r->http == 403 ? "permission_error"
-                       : r->http == 404 ? "not_found_error"
-                       : r->http == 413 ? "request_too_large"
-                       : r->http == 429 ? "rate_limit_error"
-                       : r->http == 503 ? "overloaded_error"
-                       : r->http >= 500 ? "api_error"
-                                        : "invalid_request_error";
-
-    textbuf_printf(out,
-                   "{\"type\":\"error\",\"error\":{\"type\":\"%s\",\"message\":", type);
+    textbuf_printf(out, "{\"type\":\"error\",\"error\":{\"type\":\"%s\",\"message\":",
+                   refusal_type(r->http));
     textbuf_put_json(out, r->message, strlen(r->message));
     textbuf_puts(out, "}}");
 }

@@ -32,7 +32,9 @@ bool refuse_err(struct refusal *r, const struct err *err, const char *param);
 /* {"error": {...}} */
 void refusal_put(struct textbuf *out, const struct refusal *r);
 
-/* {"type": "error", "error": {...}}, as Anthropic's clients read it */
+/* {"type": "error", "error": {...}}, as Anthropic's clients read it; and the type of
+ * the inner object. */
+const char *refusal_type(int http);
 void refusal_put_typed(struct textbuf *out, const struct refusal *r);
 
 /* {"error": text}, as Ollama's clients read it */

@@ -3,7 +3,29 @@
  * reply_form.h - answers of a chat in the words of other APIs
  *
  * Model of the world: an answer has one choice, whose thoughts, text and calls are
- * blocks, one after another. Events of a stream begin and end each.
+ * blocks, one after another. Events of a stream begin and end each. An API is a table
+ * of texts, from which reply_form.c writes every answer and event. In these texts ' is
+ * written as ", and $ with letters as a value:
+ *
+ *     $id $created $model      of the answer
+ *     $echo                    what it repeats of its request, with a comma before it
+ *     $n                       the number of the block
+ *     $item $part $block       the texts of that name in its row
+ *     $text                    a text of the block: in a delta what is new
+ *     $call $name              the identity of a call, and its tool
+ *     $object                  $text as an object, {} where it is none
+ *     $blocks                  all blocks
+ *     $status                  of a block or an answer: in_progress, completed or
+ *                              incomplete
+ *     $reason $stop            how the answer ended, and by which stop string
+ *     $prompt $fresh $cached   tokens of the prompt: all, computed, from kept prompts
+ *     $output $thought $total  tokens of the answer, those of thoughts, both together
+ *     $event                   the number of the event, which is counted
+ *     $code $type $message     of a failure
+ *
+ * $model, $text, $name, $stop and $message are JSON; what else is a text stands in
+ * quotes of the table. Events are lines: a name and the members of its data behind
+ * "type", which is the name again.
  *
  * Threading: data.
  * Sources: the API references of Anthropic (messages, streaming messages) and of OpenAI
@@ -14,47 +36,42 @@
 
 #include "harness/serve/api/api_reply.h"
 
-enum reply_block { BLOCK_NONE, BLOCK_THOUGHT, BLOCK_TEXT, BLOCK_CALL };
-
-/* The blocks of a stream so far. */
-struct reply_blocks {
-    enum reply_block open;
-    int n;               /* blocks that have ended */
-    int n_events;        /* 0: it has not begun */
-    struct textbuf text; /* of the open block, where its end repeats it */
-    char name[CALL_MAX_NAME + 1], id[CALL_ID_CHARS + 1]; /* of BLOCK_CALL */
-    struct textbuf done; /* the blocks that have ended, as JSON */
-};
-
-/* How a choice has ended. */
-struct reply_ending {
-    enum completion_end end;
-    const char *stop;                /* the stop string, or NULL */
-    const struct reply_calls *calls; /* n: how many there were */
-    struct reply_usage usage;
+/* How an answer ends. */
+enum reply_reason {
+    REPLY_TURN,
+    REPLY_CALLS,
+    REPLY_STOP,
+    REPLY_LENGTH,
+    N_REPLY_REASONS
 };
 
 struct reply_form {
-    /* A whole answer, whose calls' bytes are in ending->calls->list. */
-    void (*whole)(struct textbuf *out, const struct reply_head *head,
-                  const struct textbuf *text, const struct textbuf *thought,
-                  const struct reply_ending *ending);
-    /* Events: a part, the end, a failure. */
-    void (*part)(struct textbuf *out, const struct reply_head *head,
-                 struct reply_blocks *b, const struct reply_part *part,
-                 struct reply_calls *calls);
-    void (*finish)(struct textbuf *out, const struct reply_head *head,
-                   struct reply_blocks *b, const struct reply_ending *ending);
-    void (*fail)(struct textbuf *out, const struct reply_head *head,
-                 struct reply_blocks *b, const struct refusal *r);
+    const char *prefix;             /* of identities, without the _ behind it */
+    const char *whole;              /* a whole answer */
+    const char *members;            /* of all events, with a comma before them */
+    const char *begin, *end, *fail; /* events */
+    bool fails_begun;               /* a stream that fails has begun in any case */
+    bool repeats;                   /* what ends is repeated: blocks, and the stream */
+    struct {
+        const char *whole, *item, *part;  /* $block, $item, $part */
+        const char *open, *delta, *close; /* events */
+    } block[N_REPLY_BLOCKS];
+    const char *reason[N_REPLY_REASONS];
 };
 
 extern const struct reply_form reply_messages, reply_responses;
 
-void reply_blocks_free(struct reply_blocks *b);
+void reply_form_whole(struct textbuf *out, const struct reply_head *head,
+                      const struct reply_choice *choice,
+                      const struct reply_usage *usage);
 
-/* The name and the id of the call that begins, which is counted. */
-void reply_blocks_name(struct reply_blocks *b, struct reply_calls *calls,
-                       const struct reply_call_part *part);
+/* Events: a piece of the choice, its end, a failure. */
+void reply_form_piece(struct textbuf *out, struct reply_head *head,
+                      struct reply_choice *choice,
+                      const struct completion_piece *piece);
+void reply_form_end(struct textbuf *out, struct reply_head *head,
+                    const struct reply_choice *choice, const struct reply_usage *usage);
+void reply_form_fail(struct textbuf *out, struct reply_head *head,
+                     const struct refusal *failure);
 
 #endif

@@ -115,6 +115,20 @@ void textbuf_put_json(struct textbuf *b, const char *bytes, size_t n)
     textbuf_put(b, "\"", 1);
 }
 
+void textbuf_add(struct textbuf *b, const struct textbuf *other)
+{
+    b->failed |= other->failed;
+    if (textbuf_left(other))
+        textbuf_put(b, other->text + other->taken, textbuf_left(other));
+}
+
+void textbuf_add_json(struct textbuf *b, const struct textbuf *other)
+{
+    b->failed |= other->failed;
+    textbuf_put_json(b, other->text ? other->text + other->taken : "",
+                     textbuf_left(other));
+}
+
 void textbuf_put_number(struct textbuf *b, double v)
 {
     textbuf_printf(b, "%.9g", isfinite(v) ? v + 0.0 : -9999.0); /* 0, not -0 */

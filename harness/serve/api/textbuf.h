@@ -29,6 +29,10 @@ void textbuf_printf(struct textbuf *b, const char *fmt, ...)
 /* bytes[n] as a JSON string with its quotes; malformed UTF-8 becomes U+FFFD. */
 void textbuf_put_json(struct textbuf *b, const char *bytes, size_t n);
 
+/* What is in another one, as it is and as a JSON string; failed, if that has. */
+void textbuf_add(struct textbuf *b, const struct textbuf *other);
+void textbuf_add_json(struct textbuf *b, const struct textbuf *other);
+
 /* v as a JSON number. What is not finite becomes -9999, which readers of logarithms
  * expect. */
 void textbuf_put_number(struct textbuf *b, double v);

@@ -94,19 +94,31 @@ static int retry_seconds(double s)
     return s > 3600 ? 3600 : s > 1 ? (int)(s + 0.999) : 1;
 }
 
-bool answer_refuse_submit(struct refusal *refusal, const struct err *err, bool full,
-                          double retry_s)
+bool answer_submit(struct answer *a, int i, struct completion_params *params,
+                   struct refusal *refusal)
 {
+    struct err err = ERR_INIT;
+    double retry_s = 0;
+    bool full = false;
+
+    params->client = a->client;
+    params->wake = a->wake;
+    params->arg = a->arg;
+    if (!scheduler_submit(a->model->scheduler, params, &a->choices[i].c, &full,
+                          &retry_s, &err)) {
+        a->n_open++;
+        return true;
+    }
     if (!full)
-        return refuse_err(refusal, err, NULL);
+        return refuse_err(refusal, &err, NULL);
     if (!(retry_s > 0))
         return refuse(refusal, 503, "stopping", NULL, "the server is stopping");
     refusal->retry_after_s = retry_seconds(retry_s);
-    return refuse(refusal, 429, "queue_full", NULL, "%s", err->msg);
+    return refuse(refusal, 429, "queue_full", NULL, "%s", err.msg);
 }
 
-static bool submit_all(struct answer *a, const struct answer_request *req,
-                       struct grammar *grammar, struct refusal *refusal)
+static bool submit_all(struct answer *a, struct grammar *grammar,
+                       struct refusal *refusal)
 {
     const struct api_request *r = &a->request;
     const uint64_t seed = r->has_seed ? r->sampling.seed : random_number();
@@ -127,47 +139,27 @@ static bool submit_all(struct answer *a, const struct answer_request *req,
         .max_thought = r->max_thought,
         .calls = a->calls ? &a->calls->form : NULL,
         .grammar = grammar,
-        .client = req->client,
-        .wake = req->wake,
-        .arg = req->arg,
     };
 
     for (int i = 0; i < a->n; i++) {
         const struct api_prompt *p = &r->prompts[i / r->n];
-        struct err err = ERR_INIT;
-        double retry_s = 0;
-        bool full = false;
 
-        a->choices[i].prompt = i / r->n;
-        a->choices[i].logprobs.wanted = r->n_logprobs >= 0;
-        a->choices[i].calls.seed = random_number();
+        a->choices[i].reply.logprobs.wanted = r->n_logprobs >= 0;
+        a->choices[i].reply.calls.seed = random_number();
         params.prompt = p->ids;
         params.n_prompt = p->n_ids;
         params.begins_text = r->kind == API_CHAT || (p->text && !p->len);
         /* Choices differ, and each is repeatable with its seed. */
         params.sampling.seed = seed + (uint64_t)i;
-        if (scheduler_submit(a->model->scheduler, &params, &a->choices[i].c, &full,
-                             &retry_s, &err))
-            return answer_refuse_submit(refusal, &err, full, retry_s);
-        a->n_open++;
+        if (!answer_submit(a, i, &params, refusal))
+            return false;
     }
     return true;
-}
-
-static const char *id_prefix(const struct api_request *r)
-{
-    return r->form == &reply_messages    ? "msg"
-           : r->form == &reply_responses ? "resp"
-           : r->kind == API_CHAT         ? "chatcmpl"
-                                         : "cmpl";
 }
 
 static void make_head(struct answer *a)
 {
     struct api_request *r = &a->request;
-
-    a->echo = r->echo;
-    r->echo = NULL;
 
     a->head = (struct reply_head){.kind = r->kind,
                                   .stream = r->stream,
@@ -175,10 +167,14 @@ static void make_head(struct answer *a)
                                   .created = (long long)time(NULL),
                                   .model = a->model->name,
                                   .form = r->form,
-                                  .echo = a->echo,
+                                  .echo = r->echo,
                                   .n_prompt =
                                       r->n_prompts ? (long long)r->prompts->n_ids : 0};
-    snprintf(a->head.id, sizeof a->head.id, "%s%c%016llx", id_prefix(r),
+    r->echo = NULL;
+    snprintf(a->head.id, sizeof a->head.id, "%s%c%016llx",
+             r->form               ? r->form->prefix
+             : r->kind == API_CHAT ? "chatcmpl"
+                                   : "cmpl",
              r->form ? '_' : '-', (unsigned long long)random_number());
 }
 
@@ -217,6 +213,8 @@ static bool begin(struct answer *a, const struct answer_request *req,
     struct grammar *grammar = NULL;
     bool ok;
 
+    if (answer_is_text(req->kind))
+        return answer_make_text(a, req, refusal);
     if (!check_kind(a->model, req->kind, refusal) ||
         !api_request_read(r, req->kind, req->body, req->len, a->model->n_vocab,
                           refusal))
@@ -225,7 +223,7 @@ static bool begin(struct answer *a, const struct answer_request *req,
         return false;
     if (r->kind == API_EMBEDDING) {
         make_head(a);
-        ok = answer_begin_vectors(a, req, refusal);
+        ok = answer_begin_vectors(a, refusal);
         api_request_free(r);
         return ok;
     }
@@ -240,7 +238,7 @@ static bool begin(struct answer *a, const struct answer_request *req,
     a->choices = calloc(r->n_prompts * (size_t)r->n, sizeof *a->choices);
     if (a->choices) {
         a->n = (int)r->n_prompts * r->n;
-        ok = submit_all(a, req, grammar, refusal);
+        ok = submit_all(a, grammar, refusal);
     } else {
         ok = refuse(refusal, 503, NULL, NULL, "no memory for %d choices", r->n);
     }
@@ -258,6 +256,7 @@ bool answer_begin(struct answer **a, const struct answer_model *model,
         return refuse(refusal, 503, NULL, NULL, "no memory for an answer");
     new->model = model;
     new->begin_ns = req->begin_ns;
+    new->client = req->client;
     new->wake = req->wake;
     new->arg = req->arg;
     if (!begin(new, req, refusal)) {
@@ -275,12 +274,7 @@ static void free_choice(struct choice *c)
     c->c = NULL;
     free(c->vectors);
     c->vectors = NULL;
-    free(c->stop);
-    c->stop = NULL;
-    textbuf_free(&c->text);
-    textbuf_free(&c->thought);
-    textbuf_free(&c->calls.list);
-    reply_logprobs_free(&c->logprobs);
+    reply_choice_free(&c->reply);
 }
 
 /* Nothing of it runs or is kept. */
@@ -289,6 +283,7 @@ static void free_choices(struct answer *a)
     for (int i = 0; i < a->n; i++)
         free_choice(&a->choices[i]);
     a->n_open = 0;
+    textbuf_free(&a->text);
     if (a->whole_bytes) /* the server's thread */
         *a->model->whole_bytes -= a->whole_bytes;
     a->whole_bytes = 0;
@@ -302,8 +297,7 @@ void answer_close(struct answer *a)
     __atomic_sub_fetch(a->model->schema_bytes, a->schema_bytes, __ATOMIC_RELAXED);
     free(a->choices);
     textbuf_free(&a->events);
-    reply_blocks_free(&a->blocks);
-    free(a->echo);
+    reply_head_free(&a->head);
     api_request_free(&a->request);
     free(a);
 }
@@ -323,18 +317,6 @@ static void note_text(struct answer *a, struct choice *c, struct metrics *m)
     c->last_ns = now;
 }
 
-/* Thoughts come before the answer, also of one token. */
-static void put_event(struct answer *a, struct choice *c, const struct reply_part *part)
-{
-    if (a->head.form) {
-        a->head.form->part(&a->events, &a->head, &a->blocks, part, &c->calls);
-        return;
-    }
-    reply_event(&a->events, &a->head, (int)(c - a->choices), !c->has_spoken, part,
-                &c->calls, &c->logprobs, c->end);
-    c->has_spoken = true;
-}
-
 bool answer_fits(uint64_t n_bytes, struct refusal *refusal)
 {
     return n_bytes <= ANSWER_MAX_BYTES ||
@@ -346,7 +328,8 @@ bool answer_fits(uint64_t n_bytes, struct refusal *refusal)
 /* An answer that does not stream is kept until its last choice has ended. */
 static void check_whole(struct answer *a)
 {
-    const bool own = a->whole_bytes > ANSWER_MAX_BYTES;
+    const bool is_text = a->text.cap > 0; /* which was compared with its limit */
+    const bool own = !is_text && a->whole_bytes > ANSWER_MAX_BYTES;
 
     if (!own && *a->model->whole_bytes <= ANSWERS_MAX_BYTES)
         return;
@@ -362,66 +345,60 @@ static void check_whole(struct answer *a)
     refuse(&a->failure, 503, "overloaded", NULL,
            "the answers to all requests take too much memory at this moment; try "
            "again%s",
-           a->n_texts ? "" : ", or with stream true");
+           a->n_texts || is_text ? "" : ", or with stream true");
 }
 
-static size_t kept_bytes(const struct choice *c)
+static void count_whole(struct answer *a, uint64_t bytes)
 {
-    return c->text.len + c->thought.len + c->calls.list.len +
-           reply_logprobs_bytes(&c->logprobs);
+    a->whole_bytes += bytes;
+    *a->model->whole_bytes += bytes;
+    check_whole(a);
+}
+
+static void put_event(struct answer *a, struct choice *c,
+                      const struct completion_piece *piece)
+{
+    reply_event(&a->events, &a->head, (int)(c - a->choices), &c->reply, piece);
 }
 
 static void take_piece(struct answer *a, struct choice *c,
                        const struct completion_piece *piece, struct metrics *m)
 {
-    const size_t before = kept_bytes(c);
+    const size_t before = reply_choice_bytes(&c->reply);
+    const bool has_text = piece->len || piece->n_thought || piece->n_call;
 
-    if (piece->len || piece->n_thought || piece->n_call)
+    if (has_text)
         note_text(a, c, m);
-    if (c->logprobs.wanted)
-        reply_logprobs_add(&c->logprobs, a->head.kind, piece, a->model->tok);
+    if (c->reply.logprobs.wanted)
+        reply_logprobs_add(&c->reply.logprobs, a->head.kind, piece, a->model->tok);
     if (!a->head.stream) {
-        textbuf_put(&c->text, piece->text, piece->len);
-        textbuf_put(&c->thought, piece->thought, piece->n_thought);
-        if (a->head.form)
-            reply_calls_keep(&c->calls, piece->call, piece->n_call);
-        else
-            reply_calls_add(&c->calls, piece->call, piece->n_call);
-        const size_t more = kept_bytes(c) - before;
-
-        a->whole_bytes += more;
-        *a->model->whole_bytes += more;
-        check_whole(a);
-    } else if (piece->len || piece->n_thought || piece->n_call || c->logprobs.wanted) {
-        put_event(a, c,
-                  &(struct reply_part){piece->text, piece->len, piece->thought,
-                                       piece->n_thought, piece->call, piece->n_call});
+        reply_choice_keep(&c->reply, piece);
+        count_whole(a, reply_choice_bytes(&c->reply) - before);
+    } else if (has_text || c->reply.logprobs.wanted) {
+        put_event(a, c, piece);
     }
 }
 
 static void end_choice(struct answer *a, struct choice *c, enum completion_end end)
 {
-    c->end = end;
+    c->reply.end = end;
     completion_read_usage(c->c, &c->usage);
     if (a->head.form && completion_stop(c->c))
-        c->stop = strdup(completion_stop(c->c));
+        c->reply.stop = strdup(completion_stop(c->c));
     if (end == COMPLETION_FAILED)
         refuse(&a->failure, 500, "failed", NULL, "%s", completion_error(c->c));
     else if (end == COMPLETION_ABORTED)
         refuse(&a->failure, 503, "stopping", NULL,
                "the server has stopped before the answer's end");
     else if (a->head.stream)
-        put_event(a, c, &(struct reply_part){.text = ""});
+        put_event(a, c, &(struct completion_piece){.text = ""});
     if (a->n_texts)
         c->vectors = completion_take_vectors(c->c);
     completion_close(c->c);
     c->c = NULL;
     a->n_open--;
-    if (c->vectors) {
-        a->whole_bytes += answer_vector_bytes(a);
-        *a->model->whole_bytes += answer_vector_bytes(a);
-        check_whole(a);
-    }
+    if (c->vectors)
+        count_whole(a, answer_vector_bytes(a));
 }
 
 static void read_choice(struct answer *a, struct choice *c, struct metrics *m)
@@ -467,42 +444,20 @@ static struct reply_usage sum_usage(const struct answer *a)
     return u;
 }
 
-/* An answer with a form has one choice. */
-static struct reply_ending ending(const struct answer *a)
-{
-    return (struct reply_ending){a->choices->end, a->choices->stop, &a->choices->calls,
-                                 sum_usage(a)};
-}
-
-static void end_form(struct answer *a)
-{
-    const struct reply_ending e = ending(a);
-
-    if (a->failure.http)
-        a->head.form->fail(&a->events, &a->head, &a->blocks, &a->failure);
-    else
-        a->head.form->finish(&a->events, &a->head, &a->blocks, &e);
-}
-
 static void end_stream(struct answer *a)
 {
     const struct reply_usage usage = sum_usage(a);
 
-    if (a->head.form) {
-        end_form(a);
-        return;
-    }
-    if (a->failure.http) {
-        reply_error_event(&a->events, &a->failure);
-        return;
-    }
-    if (a->head.usage_follows)
-        reply_usage_event(&a->events, &a->head, &usage);
-    reply_done_event(&a->events);
+    if (a->failure.http)
+        reply_fail_stream(&a->events, &a->head, &a->failure);
+    else
+        reply_end_stream(&a->events, &a->head, &a->choices->reply, &usage);
 }
 
 void answer_advance(struct answer *a, struct metrics *m)
 {
+    if (a->text.cap && !a->whole_bytes)
+        count_whole(a, a->text.cap);
     if (!a->n_open)
         return;
     for (int i = 0; i < a->n; i++)
@@ -533,21 +488,12 @@ struct textbuf *answer_events(struct answer *a)
 static bool put_choices(struct answer *a, struct textbuf *out,
                         const struct reply_usage *usage, struct refusal *refusal)
 {
-    if (a->head.form) {
-        const struct reply_ending e = ending(a);
-
-        a->head.form->whole(out, &a->head, &a->choices->text, &a->choices->thought, &e);
-        free_choice(a->choices);
-        return !out->failed ||
-               refuse(refusal, 503, NULL, NULL, "no memory for the answer");
-    }
     reply_begin(out, &a->head);
     for (int i = 0; i < a->n; i++) {
-        reply_choice(out, &a->head, i, &a->choices[i].text, &a->choices[i].thought,
-                     &a->choices[i].calls, &a->choices[i].logprobs, a->choices[i].end);
+        reply_choice(out, &a->head, i, &a->choices[i].reply, usage);
         free_choice(&a->choices[i]);
     }
-    reply_end(out, usage);
+    reply_end(out, &a->head, usage);
     return !out->failed || refuse(refusal, 503, NULL, NULL, "no memory for the answer");
 }
 
@@ -560,24 +506,33 @@ bool answer_whole(struct answer *a, struct textbuf *out, struct refusal *refusal
         *refusal = a->failure;
         return false;
     }
-    ok = a->n_texts ? answer_put_vectors(a, out, &usage, refusal)
-                    : put_choices(a, out, &usage, refusal);
+    if (a->text.cap) {
+        *out = a->text;
+        a->text = (struct textbuf){.text = NULL};
+        ok = true;
+    } else {
+        ok = a->n_texts ? answer_put_vectors(a, out, &usage, refusal)
+                        : put_choices(a, out, &usage, refusal);
+    }
     free_choices(a); /* *out is counted from here on */
     return ok;
 }
 
-void answer_read_facts(const struct answer *a, struct answer_facts *out)
+bool answer_read_facts(const struct answer *a, struct answer_facts *out)
 {
     const struct reply_usage u = sum_usage(a);
 
-    *out = (struct answer_facts){
-        .n_prompt = u.n_prompt,
-        .n_cached = u.n_cached,
-        .n_generated = u.n_generated,
-        .reason = a->failure.http ? "failed"
-                  : a->n_open     ? "left"
-                              : reply_reason(&a->choices[0].calls, a->choices[0].end)};
+    if (!a->n)
+        return false;
+    *out =
+        (struct answer_facts){.n_prompt = u.n_prompt,
+                              .n_cached = u.n_cached,
+                              .n_generated = u.n_generated,
+                              .reason = a->failure.http ? "failed"
+                                        : a->n_open     ? "left"
+                                                    : reply_reason(&a->choices->reply)};
     for (int i = 0; i < a->n; i++)
         if (a->choices[i].usage.queue_s > out->queue_s)
             out->queue_s = a->choices[i].usage.queue_s;
+    return true;
 }

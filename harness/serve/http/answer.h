@@ -8,8 +8,8 @@
  * that what a client does not take stands here, where its size is seen, and not in the
  * scheduler.
  *
- * Threading: answer_begin(), answer_template(), answer_count() and answer_tokens() may
- * be called by any thread, and an answer that was begun belongs to the server's.
+ * Threading: answer_begin() may be called by any thread, and an answer that was begun
+ * belongs to the server's.
  */
 #ifndef SLM_HARNESS_SERVE_HTTP_ANSWER_H
 #define SLM_HARNESS_SERVE_HTTP_ANSWER_H
@@ -60,22 +60,12 @@ struct answer_facts {
     const char *reason;
 };
 
-/* False: the reason is in *refusal, and nothing runs. */
+/* Some kinds have an answer that is there at once, without a completion: API_TEMPLATE
+ * the prompt, {"prompt": text}; API_COUNT its tokens, {"input_tokens": n}; API_TOKENIZE
+ * {"tokens": [...]}; API_DETOKENIZE {"content": text}.
+ * False: the reason is in *refusal, and nothing runs. */
 bool answer_begin(struct answer **a, const struct answer_model *model,
                   const struct answer_request *req, struct refusal *refusal);
-
-/* The prompt of a chat's body as {"prompt": text}, without an answer. */
-bool answer_template(const struct answer_model *model, const char *body, size_t len,
-                     struct textbuf *out, struct refusal *refusal);
-
-/* The tokens of the prompt of a body of /v1/messages as {"input_tokens": n}. */
-bool answer_count(const struct answer_model *model, const char *body, size_t len,
-                  struct textbuf *out, struct refusal *refusal);
-
-/* Of API_TOKENIZE and API_DETOKENIZE: {"tokens": [...]} and {"content": text}. */
-bool answer_tokens(const struct answer_model *model, enum api_kind kind,
-                   const char *body, size_t len, struct textbuf *out,
-                   struct refusal *refusal);
 
 /* Cancels what still runs. wake is not called afterwards. */
 void answer_close(struct answer *a); /* may be NULL */
@@ -93,7 +83,7 @@ struct textbuf *answer_events(struct answer *a);
  * they are written, and count no longer. False: it failed. */
 bool answer_whole(struct answer *a, struct textbuf *out, struct refusal *refusal);
 
-/* For the log, once it has ended. */
-void answer_read_facts(const struct answer *a, struct answer_facts *out);
+/* For the log, once it has ended. False: there was no completion. */
+bool answer_read_facts(const struct answer *a, struct answer_facts *out);
 
 #endif

@@ -59,37 +59,13 @@ static bool join(const struct api_request *r, int32_t **ids, size_t *n, int **le
     return true;
 }
 
-static bool submit(struct answer *a, const struct answer_request *req,
-                   const int32_t *ids, size_t n, const int *lengths,
-                   struct refusal *refusal)
-{
-    const struct completion_params params = {.prompt = ids,
-                                             .n_prompt = n,
-                                             .lengths = lengths,
-                                             .n_texts = a->n_texts,
-                                             .n_logprobs = -1,
-                                             .client = req->client,
-                                             .wake = req->wake,
-                                             .arg = req->arg};
-    struct err err = ERR_INIT;
-    double retry_s = 0;
-    bool full = false;
-
-    if (scheduler_submit(a->model->scheduler, &params, &a->choices[0].c, &full,
-                         &retry_s, &err))
-        return answer_refuse_submit(refusal, &err, full, retry_s);
-    a->n_open++;
-    return true;
-}
-
-bool answer_begin_vectors(struct answer *a, const struct answer_request *req,
-                          struct refusal *refusal)
+bool answer_begin_vectors(struct answer *a, struct refusal *refusal)
 {
     const struct api_request *r = &a->request;
+    struct completion_params params = {.n_texts = (int)r->n_prompts, .n_logprobs = -1};
     int32_t *ids = NULL;
     int *lengths = NULL;
     bool ok = true;
-    size_t n;
 
     if (r->dimensions > a->model->n_vector)
         return refuse(refusal, 400, NULL, "dimensions",
@@ -97,7 +73,7 @@ bool answer_begin_vectors(struct answer *a, const struct answer_request *req,
                       a->model->n_vector);
     a->dimensions = r->dimensions ? r->dimensions : a->model->n_vector;
     a->base64 = r->base64;
-    a->n_texts = (int)r->n_prompts;
+    a->n_texts = params.n_texts;
     a->n_each = 1;
     if (answer_vector_bytes(a) > ANSWER_MAX_BYTES)
         return refuse(
@@ -111,8 +87,10 @@ bool answer_begin_vectors(struct answer *a, const struct answer_request *req,
     a->n = 1;
     for (size_t i = 0; ok && i < r->n_prompts; i++)
         ok = encode(a->model, &r->prompts[i], i, refusal);
-    ok = ok && join(r, &ids, &n, &lengths, refusal) &&
-         submit(a, req, ids, n, lengths, refusal);
+    ok = ok && join(r, &ids, &params.n_prompt, &lengths, refusal);
+    params.prompt = ids;
+    params.lengths = lengths;
+    ok = ok && answer_submit(a, 0, &params, refusal);
     free(ids);
     free(lengths);
     return ok;

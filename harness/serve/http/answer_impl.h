@@ -10,14 +10,8 @@
 
 struct choice {
     struct completion *c; /* NULL: not begun, or read to its end */
-    int prompt;
-    struct textbuf text, thought; /* unless it streams */
-    struct reply_calls calls;
-    struct reply_logprobs logprobs;
-    enum completion_end end;
-    char *stop; /* owned, the stop string that ended it, of head.form; or NULL */
+    struct reply_choice reply;
     struct completion_usage usage;
-    bool has_spoken;  /* an event was written */
     uint64_t last_ns; /* of its last text; 0: none yet */
     float *vectors;   /* [n_texts][n_vector], once it has ended */
 };
@@ -29,10 +23,8 @@ struct answer {
     struct choice *choices; /* [n] */
     int n, n_open, n_each;  /* n_each: choices of one prompt */
     struct textbuf events;
-    struct reply_blocks blocks; /* of a stream with head.form */
-    char *echo;                 /* owned, head.echo */
-    struct refusal failure;     /* of a completion */
-    uint64_t begin_ns;
+    struct refusal failure; /* of a completion */
+    uint64_t begin_ns, client;
     uint64_t schema_bytes; /* of its grammar */
     uint64_t whole_bytes;  /* of its choices, if it does not stream */
     void (*wake)(void *arg);
@@ -42,18 +34,25 @@ struct answer {
     bool thinks;                          /* its prompt has begun to */
     const struct chat_calls *calls;       /* of a chat with tools, or NULL */
 
+    struct textbuf text; /* of an answer without completions, or empty */
+
     int n_texts, dimensions; /* of an answer of vectors; n_texts 0: another one */
     bool base64;
 };
 
-/* Why the scheduler did not take a request. */
-bool answer_refuse_submit(struct refusal *refusal, const struct err *err, bool full,
-                          double retry_s);
+/* Submits choice i, for which params needs no client, wake and arg. */
+bool answer_submit(struct answer *a, int i, struct completion_params *params,
+                   struct refusal *refusal);
 
 /* Whether a whole answer may have n_bytes. */
 bool answer_fits(uint64_t n_bytes, struct refusal *refusal);
 
-/* ---- answer_prompt.c: prompts as tokens ------------------------------------------ */
+/* ---- answer_prompt.c: prompts as tokens, answers without a completion ------------ */
+
+/* Whether the kind has such an answer; and makes it. */
+bool answer_is_text(enum api_kind kind);
+bool answer_make_text(struct answer *a, const struct answer_request *req,
+                      struct refusal *refusal);
 
 /* Whether the request may name its model so. */
 bool answer_check_model(const struct answer_model *m, const struct api_request *r,
@@ -61,6 +60,14 @@ bool answer_check_model(const struct answer_model *m, const struct api_request *
 
 /* The tokens of a->request's prompts. */
 bool answer_encode(struct answer *a, struct refusal *refusal);
+
+/* ---- answer_tokens.c ------------------------------------------------------------- */
+
+/* {"tokens": [...]} of API_TOKENIZE, {"content": text} of API_DETOKENIZE. */
+bool answer_put_tokens(const struct answer_model *m, const struct api_request *r,
+                       struct textbuf *out, struct refusal *refusal);
+bool answer_put_content(const struct answer_model *m, const struct api_request *r,
+                        struct textbuf *out, struct refusal *refusal);
 
 /* ---- answer_embed.c: vectors of texts -------------------------------------------- */
 
@@ -71,8 +78,7 @@ static inline uint64_t answer_vector_bytes(const struct answer *a)
 }
 
 /* Submit the texts of a->request as one completion. */
-bool answer_begin_vectors(struct answer *a, const struct answer_request *req,
-                          struct refusal *refusal);
+bool answer_begin_vectors(struct answer *a, struct refusal *refusal);
 
 /* The whole answer. False: it has not become one. */
 bool answer_put_vectors(const struct answer *a, struct textbuf *out,

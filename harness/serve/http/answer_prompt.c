@@ -170,46 +170,6 @@ static bool encode_chat(struct answer *a, struct api_prompt *p, struct refusal *
     return ok;
 }
 
-bool answer_template(const struct answer_model *m, const char *body, size_t len,
-                     struct textbuf *out, struct refusal *refusal)
-{
-    struct jinja_text prompt;
-    struct api_request r;
-    bool ok;
-
-    if (!check_chat(m, refusal) ||
-        !api_request_read(&r, API_TEMPLATE, body, len, m->n_vocab, refusal))
-        return false;
-    ok = answer_check_model(m, &r, refusal) && render_chat(m, &r, &prompt, refusal);
-    api_request_free(&r);
-    if (!ok)
-        return false;
-    textbuf_puts(out, "{\"prompt\":");
-    textbuf_put_json(out, prompt.text, prompt.len);
-    textbuf_puts(out, "}\n");
-    jinja_text_free(&prompt);
-    return answer_fits(out->len, refusal) &&
-           (!out->failed || refuse(refusal, 503, NULL, NULL, "no memory for a prompt"));
-}
-
-bool answer_count(const struct answer_model *m, const char *body, size_t len,
-                  struct textbuf *out, struct refusal *refusal)
-{
-    struct answer a = {.model = m};
-    bool ok;
-
-    if (m->embeds)
-        return refuse(refusal, 404, "unsupported", NULL, "%s has no chats", m->name);
-    if (!api_request_read(&a.request, API_COUNT, body, len, m->n_vocab, refusal))
-        return false;
-    ok = answer_check_model(m, &a.request, refusal) && answer_encode(&a, refusal);
-    if (ok)
-        textbuf_printf(out, "{\"input_tokens\":%zu}\n", a.request.prompts->n_ids);
-    api_request_free(&a.request);
-    return ok && (!out->failed ||
-                  refuse(refusal, 503, NULL, NULL, "no memory for an answer"));
-}
-
 /* Control tokens that are spelled in a prompt are recognised: who writes a prompt
  * writes the model's own markers. */
 static bool encode_text(const struct answer *a, struct api_prompt *p,
@@ -261,4 +221,62 @@ bool answer_encode(struct answer *a, struct refusal *refusal)
             !check_length(a, &r->prompts[i], refusal))
             return false;
     return true;
+}
+
+/* ---- without a completion -------------------------------------------------------- */
+
+static bool put_prompt(const struct answer_model *m, const struct api_request *r,
+                       struct textbuf *out, struct refusal *refusal)
+{
+    struct jinja_text prompt;
+
+    if (!render_chat(m, r, &prompt, refusal))
+        return false;
+    textbuf_puts(out, "{\"prompt\":");
+    textbuf_put_json(out, prompt.text, prompt.len);
+    textbuf_puts(out, "}\n");
+    jinja_text_free(&prompt);
+    return true;
+}
+
+static bool put_text(struct answer *a, struct refusal *refusal)
+{
+    switch (a->request.kind) {
+    case API_TEMPLATE:
+        return put_prompt(a->model, &a->request, &a->text, refusal);
+    case API_TOKENIZE:
+        return answer_put_tokens(a->model, &a->request, &a->text, refusal);
+    case API_DETOKENIZE:
+        return answer_put_content(a->model, &a->request, &a->text, refusal);
+    default: /* API_COUNT, which was read as a chat */
+        if (!answer_encode(a, refusal))
+            return false;
+        textbuf_printf(&a->text, "{\"input_tokens\":%zu}\n", a->request.prompts->n_ids);
+        return true;
+    }
+}
+
+bool answer_is_text(enum api_kind kind)
+{
+    return kind == API_TEMPLATE || kind == API_TOKENIZE || kind == API_DETOKENIZE ||
+           kind == API_COUNT;
+}
+
+bool answer_make_text(struct answer *a, const struct answer_request *req,
+                      struct refusal *refusal)
+{
+    const struct answer_model *m = a->model;
+    bool ok;
+
+    if (req->kind == API_COUNT && m->embeds)
+        return refuse(refusal, 404, "unsupported", NULL, "%s has no chats", m->name);
+    if (req->kind == API_TEMPLATE && !check_chat(m, refusal))
+        return false;
+    ok = api_request_read(&a->request, req->kind, req->body, req->len, m->n_vocab,
+                          refusal) &&
+         answer_check_model(m, &a->request, refusal) && put_text(a, refusal);
+    api_request_free(&a->request);
+    if (ok && a->text.failed)
+        return refuse(refusal, 503, NULL, NULL, "no memory for an answer");
+    return ok && answer_fits(a->text.len, refusal);
 }

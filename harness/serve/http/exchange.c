@@ -76,7 +76,6 @@ void exchange_free(struct exchange *x)
     if (x->is_gone)
         return;              /* it is freed when it was prepared */
     answer_close(x->answer); /* nobody wakes it from here on */
-    textbuf_free(&x->made.text);
     forget_awake(x);
     remove_pending(x);
     x->s->metrics.n_requests--;

@@ -333,24 +333,11 @@ static enum MHD_Result answer(struct exchange *x)
         return preflight(x);
     if (x->refusal.http)
         return http_reply_refusal(x);
-    switch (x->route) {
-    case ROUTE_COMPLETIONS:
-    case ROUTE_CHAT:
-    case ROUTE_MESSAGES:
-    case ROUTE_RESPONSES:
-    case ROUTE_EMBEDDINGS:
-    case ROUTE_TOKENIZE:
-    case ROUTE_DETOKENIZE:
-    case ROUTE_COUNT:
-    case ROUTE_TEMPLATE:
+    if (x->route <= ROUTE_TEMPLATE)
         return enqueue(x);
-    case ROUTE_MODELS:
+    if (x->route == ROUTE_MODELS)
         return http_reply_models(x, strlen(x->path) >= n ? x->path + n : NULL);
-    case ROUTE_METRICS:
-        return http_reply_metrics(x);
-    default:
-        return http_reply_health(x);
-    }
+    return x->route == ROUTE_METRICS ? http_reply_metrics(x) : http_reply_health(x);
 }
 
 /* The exchange was suspended, and there is something to send. */
@@ -358,8 +345,6 @@ static enum MHD_Result go_on(struct exchange *x)
 {
     if (x->refusal.http)
         return http_reply_refusal(x);
-    if (route_is_text(x->route))
-        return http_reply(x, MHD_HTTP_OK, "application/json", &x->made.text);
     return x->state == EXCHANGE_STREAMS ? http_reply_stream(x) : http_reply_answer(x);
 }
 

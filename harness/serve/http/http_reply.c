@@ -232,13 +232,11 @@ void http_log(const struct exchange *x, bool complete)
              text_harmless(method, sizeof method, x->method),
              text_harmless(path, sizeof path, x->path), x->status,
              (double)(clock_ns() - x->begin_ns) * 1e-9);
-    if (x->answer) {
-        answer_read_facts(x->answer, &facts);
+    if (x->answer && answer_read_facts(x->answer, &facts))
         text_append(line, sizeof line,
                     "; prompt %lld (%lld cached), generated %lld, queued %.3f s, %s",
                     facts.n_prompt, facts.n_cached, facts.n_generated, facts.queue_s,
                     facts.reason);
-    }
     fprintf(stderr, "%s%s\n", line,
             x->cut      ? "; cut off or left"
             : !complete ? "; not all was taken"

@@ -21,25 +21,15 @@ static void prepare(struct exchange *x)
         [ROUTE_EMBEDDINGS] = API_EMBEDDING,   [ROUTE_TOKENIZE] = API_TOKENIZE,
         [ROUTE_DETOKENIZE] = API_DETOKENIZE,  [ROUTE_COUNT] = API_COUNT,
         [ROUTE_TEMPLATE] = API_TEMPLATE};
-    const char *body = x->body.text ? x->body.text : "";
     const struct answer_request req = {.kind = kinds[x->route],
-                                       .body = body,
+                                       .body = x->body.text ? x->body.text : "",
                                        .len = x->body.len,
                                        .client = x->client_key,
                                        .begin_ns = x->begin_ns,
                                        .wake = exchange_wake,
                                        .arg = x};
 
-    if (x->route == ROUTE_TEMPLATE)
-        answer_template(&x->s->model, body, x->body.len, &x->made.text,
-                        &x->made.refusal);
-    else if (x->route == ROUTE_COUNT)
-        answer_count(&x->s->model, body, x->body.len, &x->made.text, &x->made.refusal);
-    else if (route_is_text(x->route))
-        answer_tokens(&x->s->model, kinds[x->route], body, x->body.len, &x->made.text,
-                      &x->made.refusal);
-    else
-        answer_begin(&x->made.answer, &x->s->model, &req, &x->made.refusal);
+    answer_begin(&x->made.answer, &x->s->model, &req, &x->made.refusal);
 }
 
 static void *work(void *arg)
@@ -92,24 +82,6 @@ static struct exchange *next_pending(const struct server *s)
     return next;
 }
 
-/* A client that does not take its answers makes them stay here. */
-static void keep_text(struct exchange *x)
-{
-    const uint64_t bytes = x->made.text.cap, kept = x->s->metrics.whole_bytes;
-
-    if (!x->refusal.http && kept + bytes <= ANSWERS_MAX_BYTES) {
-        exchange_keep(x, bytes);
-        return;
-    }
-    textbuf_free(&x->made.text);
-    if (x->refusal.http)
-        return;
-    x->refusal.retry_after_s = 1;
-    refuse(
-        &x->refusal, 503, "overloaded", NULL,
-        "the answers to all requests take too much memory at this moment; try again");
-}
-
 /* A client that has left while its request was prepared is forgotten here. */
 static void take(struct server *s, struct exchange *x, double ms)
 {
@@ -120,8 +92,6 @@ static void take(struct server *s, struct exchange *x, double ms)
     x->answer = x->made.answer;
     x->made.answer = NULL;
     x->refusal = x->made.refusal;
-    if (route_is_text(x->route))
-        keep_text(x);
     if (x->cut) { /* its answer is closed with it, or here */
         answer_close(x->answer);
         x->answer = NULL;
@@ -133,7 +103,7 @@ static void take(struct server *s, struct exchange *x, double ms)
     if (!x->refusal.http)
         x->state =
             x->answer && answer_streams(x->answer) ? EXCHANGE_STREAMS : EXCHANGE_WAITS;
-    if (x->refusal.http || x->state == EXCHANGE_STREAMS || route_is_text(x->route))
+    if (x->refusal.http || x->state == EXCHANGE_STREAMS)
         exchange_resume(x);
     exchange_advance(x); /* it may have been woken before it had an answer */
 }

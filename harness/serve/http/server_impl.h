@@ -59,7 +59,6 @@ struct exchange {
     struct { /* of the body, by a preparing thread */
         struct refusal refusal;
         struct answer *answer;
-        struct textbuf text; /* route_is_text() */
     } made;
     uint64_t kept_bytes; /* of a whole answer, wherever it is until it was sent */
 
@@ -106,12 +105,6 @@ struct server {
     bool preparers_end;
     pthread_cond_t work; /* for preparing threads */
 };
-
-/* What a preparing thread answers itself. */
-static inline bool route_is_text(enum metrics_route route)
-{
-    return route >= ROUTE_TOKENIZE && route <= ROUTE_TEMPLATE;
-}
 
 /* ---- exchange.c: the life of a request ------------------------------------------- */
 

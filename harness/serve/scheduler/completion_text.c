@@ -12,18 +12,6 @@
 #define REPLACEMENT     "\xef\xbf\xbd" /* U+FFFD */
 #define REPLACEMENT_LEN ((size_t)3)
 
-static bool is_utf8(const char *s, size_t len)
-{
-    for (size_t i = 0; i < len;) {
-        const int n = utf8_char_len(s + i, len - i);
-
-        if (n <= 0)
-            return false;
-        i += (size_t)n;
-    }
-    return true;
-}
-
 static enum status copy_stop(struct completion_text *t, const char *stop,
                              struct err *err)
 {
@@ -31,7 +19,7 @@ static enum status copy_stop(struct completion_text *t, const char *stop,
 
     if (len == 0)
         return err_set(err, ST_USAGE, "a stop string is empty; leave it out");
-    if (!is_utf8(stop, len))
+    if (!utf8_is_valid(stop, len))
         return err_set(err, ST_USAGE, "a stop string is not valid UTF-8");
     t->stops[t->n_stops] = strdup(stop);
     if (!t->stops[t->n_stops])
