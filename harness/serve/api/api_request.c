@@ -19,6 +19,13 @@ json_t *api_member(const json_t *object, const char *key)
     return json_is_null(value) ? NULL : value;
 }
 
+bool api_is_type(const json_t *object, const char *type)
+{
+    const char *text = json_text(api_member(object, "type"));
+
+    return text && !strcmp(text, type);
+}
+
 /* ---- types ----------------------------------------------------------------------- */
 
 /* A missing field leaves *out as it is; so do all of these. */

@@ -100,6 +100,9 @@ void api_request_free(struct api_request *r);
 /* The member, unless it is missing or null. */
 json_t *api_member(const json_t *object, const char *key);
 
+/* Whether the object's "type" is this one. */
+bool api_is_type(const json_t *object, const char *type);
+
 /* "prompt" of completions, "input" of vectors, "content" or "tokens" of the others. */
 bool api_read_prompts(struct api_request *r, int n_vocab, struct refusal *refusal);
 

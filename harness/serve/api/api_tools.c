@@ -61,16 +61,9 @@ static bool allow(struct api_tools *t, const char *name, struct refusal *refusal
                   name ? name : "without a name");
 }
 
-static bool is_type(const json_t *o, const char *type)
-{
-    const char *text = json_text(api_member(o, "type"));
-
-    return text && !strcmp(text, type);
-}
-
 static const char *function_name(const json_t *tool)
 {
-    return is_type(tool, "function")
+    return api_is_type(tool, "function")
                ? json_text(api_member(api_member(tool, "function"), "name"))
                : NULL;
 }
@@ -123,7 +116,7 @@ static bool read_choice(const struct api_request *r, struct api_tools *t,
         t->n_allowed = t->n;
         return true;
     }
-    if (is_type(choice, "allowed_tools"))
+    if (api_is_type(choice, "allowed_tools"))
         return read_allowed(t, api_member(choice, "allowed_tools"), refusal);
     t->choice = GRAMMAR_REQUIRED;
     t->parallel = false;

@@ -9,96 +9,149 @@
 #include "engine/base/json_read.h"
 #include "harness/serve/api/api_request.h"
 
-bool translate_no_memory(struct refusal *refusal)
+static bool note(struct translation *t, int failed)
 {
-    return refuse(refusal, 503, NULL, NULL, "no memory for the request");
+    if (failed)
+        refuse(t->refusal, 503, NULL, NULL, "no memory for the request");
+    return !t->refusal->http;
 }
 
-bool translate_set(json_t *object, const char *key, json_t *value)
+bool translate_set(struct translation *t, json_t *object, const char *key,
+                   json_t *value)
 {
-    return !json_object_set_new(object, key, value);
+    return note(t, json_object_set_new(object, key, value));
 }
 
-bool translate_copy(json_t *to, const char *key, const json_t *from, const char *name)
+bool translate_append(struct translation *t, json_t *list, json_t *value)
+{
+    return note(t, json_array_append_new(list, value));
+}
+
+bool translate_copy(struct translation *t, json_t *to, const char *key,
+                    const json_t *from, const char *name)
 {
     json_t *value = api_member(from, name);
 
-    return !value || !json_object_set(to, key, value);
+    return note(t, value && json_object_set(to, key, value));
 }
 
-json_t *translate_add(json_t *messages, const char *role, json_t *content)
+/* The member; where it is missing, `empty` becomes it. NULL: no memory. */
+static json_t *need(struct translation *t, json_t *object, const char *key,
+                    json_t *empty)
 {
-    json_t *message = json_object();
-    bool ok = translate_set(message, "role", json_string(role));
-
-    ok &= translate_set(message, "content", content);
-    if (!ok) {
-        json_decref(message);
-        return NULL;
-    }
-    return json_array_append_new(messages, message) ? NULL : message;
+    if (json_object_get(object, key))
+        json_decref(empty);
+    else
+        translate_set(t, object, key, empty);
+    return json_object_get(object, key);
 }
 
-static bool add_tool(json_t *tools, const json_t *tool, const char *schema)
+/* A new object in the array; NULL: no memory. */
+static json_t *append_object(struct translation *t, json_t *list)
 {
-    json_t *function = json_object(), *made = json_object();
-    bool ok = translate_copy(function, "name", tool, "name");
+    json_t *object = json_object();
 
-    ok &= translate_copy(function, "description", tool, "description");
-    ok &= translate_copy(function, "parameters", tool, schema);
-    ok &= translate_copy(function, "strict", tool, "strict");
-    ok &= translate_set(made, "type", json_string("function"));
-    ok &= translate_set(made, "function", function);
-    if (!ok) {
-        json_decref(made);
-        return false;
-    }
-    return !json_array_append_new(tools, made);
+    return translate_append(t, list, object) ? object : NULL;
 }
 
-bool translate_tools(json_t *chat, const json_t *body, const struct translate_tool *how,
-                     struct refusal *refusal)
+/* ---- the whole ------------------------------------------------------------------- */
+
+bool translate_begin(struct translation *t, const json_t *body,
+                     const struct translate_dialect *dialect, struct refusal *refusal)
 {
-    json_t *list = api_member(body, "tools"), *tools, *tool;
+    json_t *system = api_member(body, dialect->system);
+
+    *t = (struct translation){json_object(), NULL, body, dialect, refusal};
+    for (int i = 0; dialect->fields[i][0]; i++)
+        translate_copy(t, t->chat, dialect->fields[i][0], body, dialect->fields[i][1]);
+    t->messages = need(t, t->chat, "messages", json_array());
+    if (system)
+        translate_add(t, "system", json_incref(system));
+    return note(t, false);
+}
+
+json_t *translate_end(struct translation *t)
+{
+    if (note(t, false))
+        return t->chat;
+    json_decref(t->chat);
+    return NULL;
+}
+
+/* ---- messages -------------------------------------------------------------------- */
+
+json_t *translate_add(struct translation *t, const char *role, json_t *content)
+{
+    json_t *message = append_object(t, t->messages);
+
+    translate_set(t, message, "role", json_string(role));
+    return translate_set(t, message, "content", content) ? message : NULL;
+}
+
+bool translate_add_result(struct translation *t, json_t *id, json_t *content)
+{
+    return translate_set(t, translate_add(t, "tool", content), "tool_call_id",
+                         json_incref(id));
+}
+
+bool translate_add_call(struct translation *t, json_t *message, json_t *id,
+                        json_t *name, json_t *arguments)
+{
+    json_t *call = append_object(t, need(t, message, "tool_calls", json_array()));
+    json_t *function;
+
+    translate_set(t, call, "id", json_incref(id));
+    translate_set(t, call, "type", json_string("function"));
+    function = need(t, call, "function", json_object());
+    translate_set(t, function, "name", json_incref(name));
+    return translate_set(t, function, "arguments", arguments);
+}
+
+/* ---- tools and the answer's form ------------------------------------------------- */
+
+static bool add_tool(struct translation *t, const json_t *tool)
+{
+    json_t *made = append_object(t, need(t, t->chat, "tools", json_array()));
+    json_t *function;
+
+    translate_set(t, made, "type", json_string("function"));
+    function = need(t, made, "function", json_object());
+    translate_copy(t, function, "name", tool, "name");
+    translate_copy(t, function, "description", tool, "description");
+    translate_copy(t, function, "parameters", tool, t->dialect->schema);
+    return translate_copy(t, function, "strict", tool, "strict");
+}
+
+bool translate_tools(struct translation *t)
+{
+    json_t *list = api_member(t->body, "tools"), *tool;
     size_t i;
 
     if (!list)
         return true;
     if (!json_is_array(list))
-        return refuse(refusal, 400, NULL, "tools", "tools must be an array");
-    if (!translate_set(chat, "tools", tools = json_array()))
-        return translate_no_memory(refusal);
+        return refuse(t->refusal, 400, NULL, "tools", "tools must be an array");
+    need(t, t->chat, "tools", json_array());
     json_array_foreach(list, i, tool)
     {
         const char *type = json_text(api_member(tool, "type"));
 
-        type = type ? type : how->default_type;
-        if (strcmp(type, how->type) != 0)
-            return refuse(refusal, 400, "unsupported", "tools",
+        type = type ? type : t->dialect->default_tool;
+        if (strcmp(type, t->dialect->tool) != 0)
+            return refuse(t->refusal, 400, "unsupported", "tools",
                           "a tool of type %.60s is not supported: this server runs no "
                           "tools of its own",
                           type);
-        if (!add_tool(tools, tool, how->schema))
-            return translate_no_memory(refusal);
+        if (!add_tool(t, tool))
+            return false;
     }
     return true;
 }
 
-bool translate_add_call(json_t *message, const json_t *id, const json_t *name,
-                        json_t *arguments)
+bool translate_format(struct translation *t, const json_t *format)
 {
-    json_t *calls = json_object_get(message, "tool_calls");
-    json_t *function = json_object(), *call = json_object();
-    bool ok = calls || translate_set(message, "tool_calls", calls = json_array());
-
-    ok &= !json_object_set(function, "name", (json_t *)name);
-    ok &= translate_set(function, "arguments", arguments);
-    ok &= !json_object_set(call, "id", (json_t *)id);
-    ok &= translate_set(call, "type", json_string("function"));
-    ok &= translate_set(call, "function", function);
-    if (!ok) {
-        json_decref(call);
-        return false;
-    }
-    return !json_array_append_new(calls, call);
+    return !format ||
+           translate_set(t, t->chat, "response_format",
+                         json_pack("{s:O?,s:O?}", "type", api_member(format, "type"),
+                                   "schema", api_member(format, "schema")));
 }

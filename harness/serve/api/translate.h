@@ -28,31 +28,54 @@ json_t *translate_responses(json_t *body, char **echo, struct refusal *refusal);
 
 /* ---- for translate_*.c ----------------------------------------------------------- */
 
-/* Sets object[key] to a value (a new reference, or NULL: no memory), and returns
- * whether it could. */
-bool translate_set(json_t *object, const char *key, json_t *value);
-
-/* Sets to[key] to what from[name] is, unless that is missing or null. */
-bool translate_copy(json_t *to, const char *key, const json_t *from, const char *name);
-
-/* Appends {"role": role, "content": content} with content as a new reference; the
- * message, or NULL: no memory. */
-json_t *translate_add(json_t *messages, const char *role, json_t *content);
-
-/* How an API writes a tool: its type, what a tool without one is of, and where its
- * schema is. */
-struct translate_tool {
-    const char *type, *default_type, *schema;
+/* How an API writes what a chat has, too. */
+struct translate_dialect {
+    const char *fields[8][2]; /* a chat's name and the body's, up to NULL */
+    const char *system;       /* the field with the system's text */
+    const char *tool, *default_tool, *schema; /* a tool's type, what a tool without one
+                                                 is of, and where its schema is */
 };
 
-/* The tools of a body as the chat has them: {"type": "function", "function": {...}}. */
-bool translate_tools(json_t *chat, const json_t *body, const struct translate_tool *how,
-                     struct refusal *refusal);
+/* A chat in the making. Once something was refused, or memory was lacking, no part of
+ * it is used: functions that follow do no harm, and each returns whether nothing has
+ * failed so far. Values are new references; NULL: no memory. */
+struct translation {
+    json_t *chat, *messages; /* messages: chat's */
+    const json_t *body;
+    const struct translate_dialect *dialect;
+    struct refusal *refusal;
+};
 
-/* A call of the message's tool_calls; arguments is a new reference to a text. */
-bool translate_add_call(json_t *message, const json_t *id, const json_t *name,
-                        json_t *arguments);
+/* A chat with the fields and the system's text of a body. */
+bool translate_begin(struct translation *t, const json_t *body,
+                     const struct translate_dialect *dialect, struct refusal *refusal);
 
-bool translate_no_memory(struct refusal *refusal);
+/* The chat; NULL: something has failed. */
+json_t *translate_end(struct translation *t);
+
+bool translate_set(struct translation *t, json_t *object, const char *key,
+                   json_t *value);
+bool translate_append(struct translation *t, json_t *list, json_t *value);
+
+/* Sets to[key] to what from[name] is, unless that is missing or null. */
+bool translate_copy(struct translation *t, json_t *to, const char *key,
+                    const json_t *from, const char *name);
+
+/* A message {"role": role, "content": content}; NULL: no memory. */
+json_t *translate_add(struct translation *t, const char *role, json_t *content);
+
+/* A call of the message's tool_calls, with an id and a name that stay the caller's;
+ * arguments is a text. */
+bool translate_add_call(struct translation *t, json_t *message, json_t *id,
+                        json_t *name, json_t *arguments);
+
+/* A message with the result of the call of that id, which stays the caller's. */
+bool translate_add_result(struct translation *t, json_t *id, json_t *content);
+
+/* The body's tools: {"type": "function", "function": {...}}. */
+bool translate_tools(struct translation *t);
+
+/* The form of the answer, {"type", "schema"}; NULL: it has none. */
+bool translate_format(struct translation *t, const json_t *format);
 
 #endif
