@@ -10,12 +10,8 @@
 
 #include "engine/base/json_read.h"
 
-/* Appends a string; anything else is nothing. */
-static bool append(struct answer *a, struct answer_text *t, const json_t *v)
+bool answer_text_add(struct answer_text *t, const char *bytes, size_t n)
 {
-    const char *text = json_no_number(v) ? NULL : json_string_value(v);
-    const size_t n = text ? json_string_length(v) : 0;
-
     if (n && t->n + n > t->cap) {
         const size_t cap = 2 * (t->n + n);
         char *more = realloc(t->v, cap);
@@ -26,8 +22,19 @@ static bool append(struct answer *a, struct answer_text *t, const json_t *v)
         t->cap = cap;
     }
     if (n)
-        memcpy(t->v + t->n, text, n);
+        memcpy(t->v + t->n, bytes, n);
     t->n += n;
+    return true;
+}
+
+/* Appends a string; anything else is nothing. */
+static bool append(struct answer *a, struct answer_text *t, const json_t *v)
+{
+    const char *text = json_no_number(v) ? NULL : json_string_value(v);
+    const size_t n = text ? json_string_length(v) : 0;
+
+    if (!answer_text_add(t, text, n))
+        return false;
     a->n_bytes += n;
     return true;
 }

@@ -27,6 +27,9 @@ struct answer_text {
     size_t n, cap;
 };
 
+/* Appends bytes. False: no memory. */
+bool answer_text_add(struct answer_text *t, const char *bytes, size_t n);
+
 struct answer {
     struct answer_text text;
     struct answer_call {

@@ -206,14 +206,18 @@ static void take_piece(struct load_reply *p, enum piece is)
     p->n_counted = r->n_counted;
 }
 
-static void note_error(struct load_record *r, const json_t *error)
+/* The message of an error: OpenAI's shape, that of older vLLM and of others. */
+static const char *error_text(const json_t *body)
 {
-    const json_t *message = json_object_get(error, "message");
-    const char *text = is_text(message) ? json_string_value(message)
-                       : is_text(error) ? json_string_value(error)
-                                        : "without a message";
+    const json_t *error = json_object_get(body, "error");
+    const json_t *texts[] = {json_object_get(error, "message"), error,
+                             json_object_get(body, "message"),
+                             json_object_get(body, "detail")};
 
-    load_record_fail(r, "the server's error: %.80s", text);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (is_text(texts[i]))
+            return json_string_value(texts[i]);
+    return NULL;
 }
 
 static bool take_event(void *arg, const char *data, size_t len)
@@ -243,10 +247,12 @@ static bool take_event(void *arg, const char *data, size_t len)
         return false;
     }
     error = json_object_get(event, "error");
-    if (error && !json_is_null(error))
-        note_error(r, error);
-    else if (p->sse.is_error)
-        note_error(r, event);
+    if ((error && !json_is_null(error)) || p->sse.is_error) {
+        const char *text = error_text(event);
+
+        load_record_fail(r, "the server's error: %.80s",
+                         text ? text : "without a message");
+    }
     take_usage(r, event);
     choices = json_object_get(event, "choices");
     choice = json_array_get(choices, 0);
@@ -277,9 +283,8 @@ void load_reply_begin(struct load_reply *p, struct load_record *r)
 void load_reply_free(struct load_reply *p)
 {
     sse_free(&p->sse);
-    free(p->whole);
-    p->whole = NULL;
-    p->n_whole = p->whole_cap = 0;
+    free(p->body.v);
+    p->body = (struct answer_text){.v = NULL};
 }
 
 static bool begins_with(const char *line, size_t len, const char *name)
@@ -334,36 +339,23 @@ bool load_reply_header(struct load_reply *p, const char *line, size_t len)
     return true;
 }
 
-static void keep_plain(struct load_reply *p, const char *bytes, size_t len)
+static bool is_embedding(const struct load_reply *p)
 {
-    const size_t room = sizeof p->plain - 1 - p->n_plain;
-
-    len = len < room ? len : room;
-    memcpy(p->plain + p->n_plain, bytes, len);
-    p->n_plain += len;
+    return p->is_vector && p->r->http_status == 200;
 }
 
-static bool keep_whole(struct load_reply *p, const char *bytes, size_t len)
+static bool keep(struct load_reply *p, const char *bytes, size_t len)
 {
-    if (p->n_whole + len > LOAD_VECTOR_MAX_BYTES) {
+    const size_t n = p->body.n;
+    const size_t room = n < LOAD_PLAIN_MAX_BYTES ? LOAD_PLAIN_MAX_BYTES - n : 0;
+
+    if (is_embedding(p) && p->body.n + len > LOAD_VECTOR_MAX_BYTES)
         load_record_fail(p->r, "the embedding is longer than %u MiB",
                          LOAD_VECTOR_MAX_BYTES >> 20);
-        return false;
-    }
-    if (p->n_whole + len > p->whole_cap) {
-        const size_t cap = 2 * (p->n_whole + len);
-        char *more = realloc(p->whole, cap);
-
-        if (!more) {
-            load_record_fail(p->r, "no memory for an embedding");
-            return false;
-        }
-        p->whole = more;
-        p->whole_cap = cap;
-    }
-    memcpy(p->whole + p->n_whole, bytes, len);
-    p->n_whole += len;
-    return true;
+    else if (!answer_text_add(&p->body, bytes,
+                              is_embedding(p) || len < room ? len : room))
+        load_record_fail(p->r, "no memory for the reply");
+    return p->r->end != LOAD_FAILED;
 }
 
 /* An embedding is a piece, which came whole, and its tokens are those of the prompt. */
@@ -371,7 +363,7 @@ static void take_vector(struct load_reply *p)
 {
     struct load_record *r = p->r;
     const struct json_limit limit = {LOAD_VECTOR_MAX_BYTES, 200000};
-    json_t *o = json_try(p->whole ? p->whole : "", p->n_whole, limit, JSON_LOSSY);
+    json_t *o = json_try(p->body.v ? p->body.v : "", p->body.n, limit, JSON_LOSSY);
     const json_t *data = json_object_get(o, "data");
     const json_t *v = json_object_get(json_array_get(data, 0), "embedding");
 
@@ -397,12 +389,8 @@ bool load_reply_feed(struct load_reply *p, const char *bytes, size_t len,
                          LOAD_REPLY_MAX_BYTES >> 20);
         return false;
     }
-    if (p->is_vector && p->r->http_status == 200)
-        return keep_whole(p, bytes, len);
-    if (!p->is_events || p->r->http_status != 200) {
-        keep_plain(p, bytes, len);
-        return true;
-    }
+    if (is_embedding(p) || !p->is_events || p->r->http_status != 200)
+        return keep(p, bytes, len);
     switch (sse_feed(&p->sse, bytes, len, take_event, p)) {
     case SSE_OK:
         return true;
@@ -417,23 +405,17 @@ bool load_reply_feed(struct load_reply *p, const char *bytes, size_t len,
     }
 }
 
-/* The message in the body of an error: OpenAI's shape, that of older vLLM and of
- * others, or else its text as it is. */
+/* The message in the body of an error, or else its text as it is. */
 static void append_body(const struct load_reply *p, char *buf, size_t cap)
 {
-    const struct json_limit limit = {sizeof p->plain, sizeof p->plain};
-    json_t *body = json_try(p->plain, p->n_plain, limit, JSON_LOSSY);
-    const json_t *error = json_object_get(body, "error");
-    const json_t *error_text[] = {json_object_get(error, "message"), error,
-                                  json_object_get(body, "message"),
-                                  json_object_get(body, "detail")};
-    const char *plain = p->plain, *text = NULL;
-    size_t len = p->n_plain;
+    const struct json_limit limit = {LOAD_PLAIN_MAX_BYTES, LOAD_PLAIN_MAX_BYTES};
+    const char *plain = p->body.v ? p->body.v : "", *text;
+    size_t len = p->body.n;
+    json_t *body = json_try(plain, len, limit, JSON_LOSSY);
 
     for (; len && strchr("\r\n \t", *plain); len--)
         plain++;
-    for (size_t i = 0; i < sizeof error_text / sizeof error_text[0] && !text; i++)
-        text = is_text(error_text[i]) ? json_string_value(error_text[i]) : NULL;
+    text = error_text(body);
     if (text)
         snprintf(buf, cap, ": %.*s", QUOTED, text);
     else if (len && *plain != '<') /* a page has no message in this few letters */
@@ -447,24 +429,24 @@ static void append_body(const struct load_reply *p, char *buf, size_t cap)
 static void note_status(struct load_reply *p)
 {
     struct load_record *r = p->r;
-    char error_text[QUOTED + 8] = "";
+    char message[QUOTED + 8] = "";
 
-    append_body(p, error_text, sizeof error_text);
+    append_body(p, message, sizeof message);
     r->is_refusal = r->http_status == 429 || r->http_status == 503;
     if (r->http_status >= 300 && r->http_status < 400)
         load_record_fail(r, "HTTP %d: it points elsewhere, which is not followed",
                          r->http_status);
     else if (r->is_refusal && r->retry_after > 0)
         load_record_fail(r, "HTTP %d, retry after %.0f s%s", r->http_status,
-                         r->retry_after, error_text);
+                         r->retry_after, message);
     else
-        load_record_fail(r, "HTTP %d%s", r->http_status, error_text);
+        load_record_fail(r, "HTTP %d%s", r->http_status, message);
 }
 
 void load_reply_end(struct load_reply *p, uint64_t now_ns)
 {
     struct load_record *r = p->r;
-    char error_text[QUOTED + 8] = "";
+    char message[QUOTED + 8] = "";
 
     r->done_ns = now_ns;
     p->has_ended = true;
@@ -480,9 +462,9 @@ void load_reply_end(struct load_reply *p, uint64_t now_ns)
     else if (p->is_vector)
         take_vector(p);
     else if (!p->is_events) {
-        append_body(p, error_text, sizeof error_text);
+        append_body(p, message, sizeof message);
         load_record_fail(r, "the reply is no stream of events (text/event-stream)%s",
-                         error_text);
+                         message);
     } else if (!p->sse.n_events && p->sse.n_odd_lines)
         load_record_fail(r, "the reply has no event, and %zu other lines",
                          p->sse.n_odd_lines);

@@ -106,14 +106,12 @@ struct load_reply {
     uint64_t n_content;    /* bytes of its content, without blanks at its beginning */
     char tail[sizeof ANSWER_THINK_END - 1]; /* the last of them */
     bool is_events;                         /* by its Content-Type */
-    bool is_vector; /* the reply is to be an embedding, one JSON object */
-    char *whole;    /* [n_whole] of it; malloc'ed */
-    size_t n_whole, whole_cap;
-    bool is_done;   /* "[DONE]" came */
-    bool is_over;   /* an answer with the reason of its end */
-    bool has_ended; /* no byte follows */
-    char plain[LOAD_PLAIN_MAX_BYTES];
-    size_t n_plain;
+    bool is_vector;          /* the reply is to be an embedding, one JSON object */
+    bool is_done;            /* "[DONE]" came */
+    bool is_over;            /* an answer with the reason of its end */
+    bool has_ended;          /* no byte follows */
+    struct answer_text body; /* of a reply without events: an embedding, whole; another
+                                one's beginning */
 };
 
 /* Begins the reply of a request; frees what was there. */
