@@ -255,8 +255,7 @@ static bool find_level(struct users_level *s, const struct users *u,
     return n > 0;
 }
 
-/* carries, misses and undecided of s from its levels. */
-static void find_ends(struct users_series *s)
+void users_find_ends(struct users_series *s)
 {
     s->carries = s->misses = 0;
     s->undecided = false;
@@ -283,7 +282,7 @@ static void fill_series(struct users_series *s, const struct users *u)
             s->level[n++] = s->level[i];
     s->n = n;
     qsort(s->level, s->n, sizeof s->level[0], by_users);
-    find_ends(s);
+    users_find_ends(s);
 }
 
 /* ---- all of it ------------------------------------------------------------------- */

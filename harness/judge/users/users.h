@@ -77,6 +77,9 @@ void users_free(struct users *u);
  * no room for more. */
 struct users_level *users_level_make(struct users_series *s, int n_users);
 
+/* carries, misses and undecided of s from its levels. */
+void users_find_ends(struct users_series *s);
+
 /* "yi-1.5-9b · prompts 512, answers 128 tokens", as far as it holds for all; there is
  * one series at least. */
 #define USERS_DOT "  \xc2\xb7  " /* between two of them */

@@ -26,6 +26,7 @@
 #include "harness/serve/load/load_roof.h"
 #include "harness/serve/load/prompts.h"
 #include "harness/serve/load/sessions.h"
+#include "harness/judge/users/users.h"
 #include "harness/machine/noise.h"
 #include "harness/rows/row.h"
 #include "harness/measure/sweep/sweep.h"
@@ -122,6 +123,10 @@ struct load_level *load_answer_add(struct load_answer *a);
 
 /* carries, misses, undecided, rate and best from the levels (load_answer.c). */
 void load_answer_find(struct load_answer *a);
+
+/* The levels of each number of users together: a number may have one in each of several
+ * rounds, and then all its requests decide. */
+void load_answer_series(const struct load_answer *a, struct users_series *out);
 
 /* The levels of b, of another round, behind those of a. Error: ST_NO_MEMORY. */
 enum status load_answer_join(struct load_answer *a, const struct load_answer *b,

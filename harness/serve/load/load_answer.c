@@ -27,64 +27,43 @@ struct load_level *load_answer_add(struct load_answer *a)
     return &a->level[a->n_levels++];
 }
 
-/* A number of users may have a level in each of several rounds: then all its requests
- * decide. */
-static enum row_slo_verdict verdict_of(const struct load_answer *a, int n_users)
+void load_answer_series(const struct load_answer *a, struct users_series *out)
 {
-    enum row_slo_verdict only = SLO_UNDECIDED;
-    size_t n_levels = 0, n = 0, n_ttft_met = 0, n_tpot_met = 0;
-
+    *out = (struct users_series){.n = 0};
     for (size_t i = 0; i < a->n_levels; i++) {
         const struct load_level *level = &a->level[i];
+        struct users_level *u =
+            level->n_users ? users_level_make(out, level->n_users) : NULL;
 
-        if (level->n_users != n_users)
+        if (!u)
             continue;
-        only = level->verdict;
-        n_levels++;
-        n += level->n;
-        n_ttft_met += level->n_ttft_met;
-        n_tpot_met += level->n_tpot_met;
+        u->row = &level->row;
+        u->n_requests += level->n;
+        u->n_ttft_met += level->n_ttft_met;
+        u->n_tpot_met += level->n_tpot_met;
+        u->verdict = u->n_rows++
+                         ? slo_judge_both(u->n_ttft_met, u->n_tpot_met, u->n_requests)
+                         : level->verdict;
     }
-    return n_levels == 1 ? only : slo_judge_both(n_ttft_met, n_tpot_met, n);
-}
-
-/* The most users that meet the SLO with none below them that does not, the fewest that
- * miss it. */
-static void find_ends(struct load_answer *a)
-{
-    a->carries = a->misses = 0;
-    for (size_t i = 0; i < a->n_levels; i++) {
-        const int n = a->level[i].n_users;
-
-        if (n && (!a->misses || n < a->misses) && verdict_of(a, n) == SLO_MISSES)
-            a->misses = n;
-    }
-    for (size_t i = 0; i < a->n_levels; i++) {
-        const int n = a->level[i].n_users;
-
-        if (n > a->carries && (!a->misses || n < a->misses) &&
-            verdict_of(a, n) == SLO_MEETS)
-            a->carries = n;
-    }
+    users_find_ends(out);
 }
 
 void load_answer_find(struct load_answer *a)
 {
-    a->undecided = false;
+    struct users_series series;
+
+    load_answer_series(a, &series);
+    a->carries = series.carries;
+    a->misses = series.misses;
+    a->undecided = series.undecided;
     a->rate = 0;
     a->best = -1;
-    find_ends(a);
     for (size_t i = 0; i < a->n_levels; i++) {
         const struct load_level *level = &a->level[i];
-        const int n = level->n_users;
 
-        if (!n)
-            continue;
-        a->undecided |= n > a->carries && (!a->misses || n < a->misses) &&
-                        verdict_of(a, n) == SLO_UNDECIDED;
-        if (n == a->carries)
+        if (level->n_users && level->n_users == a->carries)
             a->rate = level->row.req_per_s;
-        if (isfinite(level->row.tok_per_s) &&
+        if (level->n_users && isfinite(level->row.tok_per_s) &&
             (a->best < 0 || level->row.tok_per_s > a->level[a->best].row.tok_per_s))
             a->best = (int)i;
     }

@@ -393,37 +393,46 @@ static enum status add_sessions(struct load_run *x, struct load_work *work, doub
     return st;
 }
 
+/* One try: what is in *work, and what all tries have. Their number is from 1. */
+static enum status run_try(struct load_run *x, struct load_level *level,
+                           struct load_work *work, double rate, double share, int try,
+                           const char *what, struct err *err)
+{
+    double first_s[LOAD_MAX_USERS];
+    struct sessions *sessions = NULL;
+    enum status st = load_connect(x, err);
+
+    work->body = load_prompts_body;
+    work->body_arg = &x->prompts;
+    work->progress = on_progress;
+    work->progress_arg = x;
+    if (st == ST_OK)
+        st = add_sessions(x, work, rate, first_s, &sessions, err);
+    if (st == ST_OK) {
+        describe(x, work->n_users, rate, share, &level->row);
+        level->row.attempt += try - 1;
+        x->n_wanted = work->n_wanted;
+        x->limit_s = work->limit_s;
+        begin_progress(x, what);
+        st = measure(x, level, work, err);
+    }
+    sessions_end(sessions);
+    return st;
+}
+
 static enum status try_users(struct load_run *x, struct load_level *level, int try,
                              struct err *err)
 {
     const int n_users = level->n_users;
     const size_t n = (size_t)x->s->n_requests * (try > 1 ? MORE : 1);
-    double first_s[LOAD_MAX_USERS];
-    struct sessions *sessions = NULL;
     struct load_work work = {.n_users = n_users,
                              .n_wanted = n + 2 * (size_t)n_users, /* and warm-up */
-                             .limit_s = x->s->level_s,
-                             .body = load_prompts_body,
-                             .body_arg = &x->prompts,
-                             .progress = on_progress,
-                             .progress_arg = x};
+                             .limit_s = x->s->level_s};
     char what[40];
-    enum status st = load_connect(x, err);
 
-    if (st == ST_OK)
-        st = add_sessions(x, &work, 0, first_s, &sessions, err);
-    if (st)
-        return st;
-    describe(x, n_users, 0, 0, &level->row);
-    level->row.attempt += try - 1;
-    x->n_wanted = work.n_wanted;
-    x->limit_s = work.limit_s;
     snprintf(what, sizeof what, "%d user%s%s", n_users, plural(n_users, "s"),
              try > 1 ? ", again" : "");
-    begin_progress(x, what);
-    st = measure(x, level, &work, err);
-    sessions_end(sessions);
-    return st;
+    return run_try(x, level, &work, 0, 0, try, what, err);
 }
 
 enum status load_level_users(struct load_run *x, int n_users, struct load_level **out,
@@ -455,36 +464,20 @@ static enum status open_loop(struct load_run *x, struct load_level *level, doubl
     const size_t n =
         (size_t)fmax(30, fmin(x->s->n_requests, rate * turns * x->s->level_s));
     const size_t n_at = n * LONGER;
-    double *at_s = malloc(n_at * sizeof *at_s), first_s[LOAD_MAX_USERS];
-    struct sessions *sessions = NULL;
-    struct load_work work = {.at_s = at_s,
-                             .n_at = n_at,
-                             .n_wanted = n,
-                             .body = load_prompts_body,
-                             .body_arg = &x->prompts,
-                             .progress = on_progress,
-                             .progress_arg = x};
+    double *at_s = malloc(n_at * sizeof *at_s);
+    struct load_work work = {.at_s = at_s, .n_at = n_at, .n_wanted = n};
     char what[40];
-    enum status st = at_s ? load_connect(x, err)
-                          : err_set(err, ST_NO_MEMORY, "no memory for %zu times", n_at);
+    enum status st;
 
-    if (st == ST_OK)
-        st = add_sessions(x, &work, rate, first_s, &sessions, err);
-    if (st == ST_OK) {
-        x->prompts.n_skip = x->prompts.n_before;
-        describe(x, 0, rate, share, &level->row);
-        if (!strcmp(level->row.arrivals, "trace"))
-            load_texts_times(x->prompts.texts, at_s, n_at, rate);
-        else
-            load_poisson(at_s, n_at, rate, x->s->seed + (uint64_t)(share * 100));
-        x->n_wanted = n;
-        x->limit_s = 0;
-        snprintf(what, sizeof what, "%.3g %s a second", rate,
-                 load_arrivals(&level->row));
-        begin_progress(x, what);
-        st = measure(x, level, &work, err);
-    }
-    sessions_end(sessions);
+    if (!at_s)
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu times", n_at);
+    x->prompts.n_skip = x->prompts.n_before;
+    if (!strcmp(level->row.arrivals, "trace"))
+        load_texts_times(x->prompts.texts, at_s, n_at, rate);
+    else
+        load_poisson(at_s, n_at, rate, x->s->seed + (uint64_t)(share * 100));
+    snprintf(what, sizeof what, "%.3g %s a second", rate, load_arrivals(&level->row));
+    st = run_try(x, level, &work, rate, share, 1, what, err);
     free(at_s);
     return st;
 }

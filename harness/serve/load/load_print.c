@@ -30,26 +30,19 @@ static double median_p90(const struct load_answer *a, int n_users, bool is_ttft)
     return n ? stats_median(v, n, scratch) : NAN;
 }
 
-/* The levels as users_append_capacity() takes them, those of all rounds together. */
+/* The levels as users_append_capacity() takes them. */
 static void make_series(struct users_series *out, const struct load_answer *a,
                         const struct load_settings *s)
 {
-    *out = (struct users_series){.slo = s->slo,
-                                 .carries = a->carries,
-                                 .misses = a->misses,
-                                 .undecided = a->undecided};
-    for (size_t i = 0; i < a->n_levels; i++) {
-        const struct load_level *level = &a->level[i];
-        const int n_users = level->n_users;
-        struct users_level *u = n_users ? users_level_make(out, n_users) : NULL;
+    load_answer_series(a, out);
+    out->slo = s->slo;
+    for (size_t i = 0; i < out->n; i++) {
+        struct users_level *u = &out->level[i];
 
-        if (!u)
-            continue;
-        u->row = &level->row;
-        u->ttft_p90_s = (struct users_figure){median_p90(a, n_users, true), NAN, NAN};
-        u->tpot_p90_ms = (struct users_figure){median_p90(a, n_users, false), NAN, NAN};
-        u->n_ttft_met += level->n_ttft_met;
-        u->n_tpot_met += level->n_tpot_met;
+        u->ttft_p90_s =
+            (struct users_figure){median_p90(a, u->n_users, true), NAN, NAN};
+        u->tpot_p90_ms =
+            (struct users_figure){median_p90(a, u->n_users, false), NAN, NAN};
     }
 }
 
@@ -79,35 +72,35 @@ void load_answer_text(const struct load_answer *a, const struct load_settings *s
                     *buf ? " " : "");
 }
 
-static const char *cell(char *buf, size_t cap, double v, int decimals)
+struct cell {
+    char text[24];
+};
+
+static struct cell cell(double v, int decimals)
 {
+    struct cell c = {"-"};
+
     if (isfinite(v))
-        snprintf(buf, cap, "%.*f", decimals, v);
-    else
-        snprintf(buf, cap, "-");
-    return buf;
+        snprintf(c.text, sizeof c.text, "%.*f", decimals, v);
+    return c;
 }
 
 static void print_level(FILE *f, const struct load_level *s)
 {
     const struct row *r = &s->row;
     const bool is_old = r->n_invisible < 0; /* of a version without visible tokens */
-    char load[32], cells[7][24];
+    char load[32];
 
     if (s->n_users)
         snprintf(load, sizeof load, "%d", s->n_users);
     else
         snprintf(load, sizeof load, "%.3g/s", r->rate_asked);
     fprintf(f, "%8s %5lld %8s %8s %8s %8s %8s %8s %7s  %s\n", load,
-            (long long)r->n_requests, cell(cells[0], sizeof cells[0], r->tok_per_s, 1),
-            cell(cells[1], sizeof cells[1],
-                 is_old ? r->ttft_p50_s : r->ttft_visible_p50_s, 3),
-            cell(cells[2], sizeof cells[2], users_ttft_p90_s(r), 3),
-            cell(cells[3], sizeof cells[3], r->tpot_p50_ms, 1),
-            cell(cells[4], sizeof cells[4], r->tpot_p90_ms, 1),
-            cell(cells[5], sizeof cells[5], r->itl_p99_ms, 1),
-            cell(cells[6], sizeof cells[6], r->slo_met_pct, 0),
-            row_slo_verdict_text(r));
+            (long long)r->n_requests, cell(r->tok_per_s, 1).text,
+            cell(is_old ? r->ttft_p50_s : r->ttft_visible_p50_s, 3).text,
+            cell(users_ttft_p90_s(r), 3).text, cell(r->tpot_p50_ms, 1).text,
+            cell(r->tpot_p90_ms, 1).text, cell(r->itl_p99_ms, 1).text,
+            cell(r->slo_met_pct, 0).text, row_slo_verdict_text(r));
 }
 
 /* What the traffic was, where the table has no column for it. */

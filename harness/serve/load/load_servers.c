@@ -47,6 +47,15 @@ static enum status add_rows(struct load_found *f, const struct row *rows, size_t
     return ST_OK;
 }
 
+/* " OPTION VALUE" behind the row's command; nothing without a value. */
+static void add_option(struct row *row, const char *option, const char *value)
+{
+    if (!value)
+        return;
+    text_append(row->command, sizeof row->command, " %s", option);
+    shell_word_append(row->command, sizeof row->command, value);
+}
+
 /* What measures the row again; "" where that is too long for its column. */
 static void note_command(struct row *row, const struct run *x)
 {
@@ -64,10 +73,7 @@ static void note_command(struct row *row, const struct run *x)
         text_append(buf, cap, " --mem %llu", (unsigned long long)p->mem_limit);
     if (p->quota_cpus > 0)
         text_append(buf, cap, " --cpus-quota %g", p->quota_cpus);
-    if (p->cpus) {
-        text_append(buf, cap, " --cpus");
-        shell_word_append(buf, cap, p->cpus);
-    }
+    add_option(row, "--cpus", p->cpus);
     if (row->load_mode == LOAD_MODE_CLOSED)
         text_append(buf, cap, " --users %lld", (long long)row->n_users);
     else
@@ -77,32 +83,17 @@ static void note_command(struct row *row, const struct run *x)
                 s->slo.name, text);
     load_dist_text(&s->output, text, sizeof text);
     text_append(buf, cap, " --output %s", text);
-    if (*s->sessions.text) {
-        text_append(buf, cap, " --sessions");
-        shell_word_append(buf, cap, s->sessions.text);
-    }
-    if (s->fields) {
-        text_append(buf, cap, " --body");
-        shell_word_append(buf, cap, s->fields);
-    }
-    if (s->file) {
-        text_append(buf, cap, " --prompts");
-        shell_word_append(buf, cap, s->file);
-    }
+    add_option(row, "--sessions", *s->sessions.text ? s->sessions.text : NULL);
+    add_option(row, "--body", s->fields);
+    add_option(row, "--prompts", s->file);
     if (s->n_prefix)
         text_append(buf, cap, " --prefix %d", s->n_prefix);
     text_append(buf, cap, "%s%s", s->ignore_eos ? " --ignore-eos" : "",
                 s->embeddings    ? " --embeddings"
                 : s->completions ? " --completions"
                                  : "");
-    if (s->model) {
-        text_append(buf, cap, " --model");
-        shell_word_append(buf, cap, s->model);
-    }
-    if (s->key_env) {
-        text_append(buf, cap, " --api-key-env");
-        shell_word_append(buf, cap, s->key_env);
-    }
+    add_option(row, "--model", s->model);
+    add_option(row, "--api-key-env", s->key_env);
     if (s->level_s != LOAD_LEVEL_S)
         text_append(buf, cap, " --level-time %g", s->level_s);
     if (s->silence_s != LOAD_SILENCE_S)

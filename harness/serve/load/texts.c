@@ -144,8 +144,9 @@ static bool find_prompt(const json_t *o, struct load_text *out, bool *is_known)
            first_turn(conversations, "from", "value", out);
 }
 
-/* Takes its blocks. */
-static bool add(struct load_texts *t, const struct load_text *text)
+/* Takes its blocks. Error: ST_NO_MEMORY. */
+static enum status keep(struct load_texts *t, const struct load_text *text,
+                        struct err *err)
 {
     struct load_text *more = array_grow(t->v, t->n, &t->cap, sizeof *more);
     char *prompt = text->prompt ? strdup(text->prompt) : NULL;
@@ -154,65 +155,49 @@ static bool add(struct load_texts *t, const struct load_text *text)
         t->v = more;
     if (!more || (text->prompt && !prompt)) {
         free(prompt);
-        return false;
+        return err_set(err, ST_NO_MEMORY, "no memory for its prompt");
     }
     t->v[t->n] = *text;
     t->v[t->n++].prompt = prompt;
     t->n_long += text->n_output > 0 || text->answer_bytes > 0;
-    return true;
+    return ST_OK;
 }
 
-static enum status keep(struct load_texts *t, const char *path,
-                        const struct load_text *text, struct err *err)
-{
-    return add(t, text) ? ST_OK
-                        : err_set(err, ST_NO_MEMORY, "no memory for the prompts of %s",
-                                  format_path(path).text);
-}
-
-static enum status read_azure(struct load_texts *t, const char *path, size_t number,
-                              const char *line, size_t len, struct err *err)
+static enum status read_azure(struct load_texts *t, size_t number, const char *line,
+                              size_t len, struct err *err)
 {
     struct load_text text = {.at_s = NAN, .number = number};
-    struct err why = ERR_INIT;
+    const enum status st = trace_read_azure(&text, line, len, err);
 
-    if (trace_read_azure(&text, line, len, &why))
-        return err_set(err, ST_INPUT, "%s, line %zu: %s", format_path(path).text,
-                       number, why.msg);
-    return keep(t, path, &text, err);
+    return st ? st : keep(t, &text, err);
 }
 
 /* A conversation without a person's text has no prompt and is skipped: ShareGPT's file
  * has some. */
-static enum status read_line(struct load_texts *t, const char *path, size_t number,
-                             const char *line, size_t len, struct err *err)
+static enum status read_line(struct load_texts *t, size_t number, const char *line,
+                             size_t len, struct err *err)
 {
     json_t *o = json_try(line, len, (struct json_limit){MAX_LINE, MAX_LINE}, 0);
     const json_t *output = json_object_get(o, "max_tokens");
     int64_t n_output = 0;
     struct load_text text = {.at_s = NAN, .number = number};
     bool is_known, is_kept = false;
-    struct err why = ERR_INIT;
-    enum status st = trace_read_object(&text, o, &why);
+    enum status st = trace_read_object(&text, o, err);
 
-    if (st) {
-        err_set(err, st, "%s, line %zu: %s", format_path(path).text, number, why.msg);
-    } else if (!find_prompt(o, &text, &is_known)) {
+    if (st == ST_OK && !find_prompt(o, &text, &is_known)) {
         if (!is_known)
             st = err_set(
                 err, ST_INPUT,
-                "%s, line %zu: no JSON object of at most 1 MiB with a \"prompt\", "
-                "\"messages\" or \"conversations\", nor a line of a trace",
-                format_path(path).text, number);
-    } else if (output && !json_is_null(output) &&
+                "no JSON object of at most 1 MiB with a \"prompt\", \"messages\" or "
+                "\"conversations\", nor a line of a trace");
+    } else if (st == ST_OK && output && !json_is_null(output) &&
                (!json_whole(output, &n_output) || n_output < 1 ||
                 n_output > LOAD_MAX_TOKENS)) {
-        st = err_set(err, ST_INPUT, "%s, line %zu: max_tokens is not 1..%d",
-                     format_path(path).text, number, LOAD_MAX_TOKENS);
-    } else {
+        st = err_set(err, ST_INPUT, "max_tokens is not 1..%d", LOAD_MAX_TOKENS);
+    } else if (st == ST_OK) {
         if (n_output)
             text.n_output = (int)n_output;
-        st = keep(t, path, &text, err);
+        st = keep(t, &text, err);
         is_kept = st == ST_OK;
     }
     if (!is_kept)
@@ -253,7 +238,10 @@ enum status load_texts_read(struct load_texts **out, const char *path, struct er
         if (number == 1 && trace_is_header(line, n))
             t->is_azure = true;
         else if (!is_blank(line, n) && t->n < MAX_TEXTS)
-            st = (t->is_azure ? read_azure : read_line)(t, path, number, line, n, err);
+            st = (t->is_azure ? read_azure : read_line)(t, number, line, n, &why);
+        if (st)
+            err_set(err, st, "%s, line %zu: %s", format_path(path).text, number,
+                    why.msg);
         line += n + 1;
     }
     if (st == ST_OK && !t->n)
