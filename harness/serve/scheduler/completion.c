@@ -11,35 +11,32 @@
 
 /* ---- the scheduler's side -------------------------------------------------------- */
 
+/* Copies one of a piece's texts to *at, which is moved behind it. */
+static char *copy_text(char **at, const char *text, size_t n)
+{
+    char *own = *at;
+
+    if (n)
+        memcpy(own, text, n);
+    own[n] = '\0';
+    *at += n + 1;
+    return own;
+}
+
 enum status completion_send(struct completion *c, const struct completion_piece *piece,
                             struct err *err)
 {
-    const size_t top_bytes = (size_t)piece->n_top * sizeof *piece->top;
-    struct stored_piece *p = malloc(sizeof *p + top_bytes + piece->len +
-                                    piece->n_thought + piece->n_call + 3);
+    struct stored_piece *p =
+        malloc(sizeof *p + piece->len + piece->n_thought + piece->n_call + 3);
+    char *at = p ? p->bytes : NULL;
 
     if (!p)
         return err_set(err, ST_NO_MEMORY, "no memory for the text of a completion");
-    *p = (struct stored_piece){.len = piece->len,
-                               .n_thought = piece->n_thought,
-                               .n_call = piece->n_call,
-                               .begins = piece->begins,
-                               .token = piece->token,
-                               .logprob = piece->logprob,
-                               .n_top = piece->n_top};
-    memcpy(p->top, piece->top, top_bytes);
-    p->text = (char *)p->top + top_bytes;
-    if (p->len)
-        memcpy(p->text, piece->text, p->len);
-    p->text[p->len] = '\0';
-    p->thought = p->text + p->len + 1;
-    if (p->n_thought)
-        memcpy(p->thought, piece->thought, p->n_thought);
-    p->thought[p->n_thought] = '\0';
-    p->call = p->thought + p->n_thought + 1;
-    if (p->n_call)
-        memcpy(p->call, piece->call, p->n_call);
-    p->call[p->n_call] = '\0';
+    p->next = NULL;
+    p->piece = *piece;
+    p->piece.text = copy_text(&at, piece->text, piece->len);
+    p->piece.thought = copy_text(&at, piece->thought, piece->n_thought);
+    p->piece.call = copy_text(&at, piece->call, piece->n_call);
     pthread_mutex_lock(&c->mu);
     if (c->last)
         c->last->next = p;
@@ -109,17 +106,7 @@ bool completion_read(struct completion *c, struct completion_piece *out)
     c->reading = p;
     if (!p)
         return false;
-    out->text = p->text;
-    out->len = p->len;
-    out->thought = p->thought;
-    out->n_thought = p->n_thought;
-    out->call = p->call;
-    out->n_call = p->n_call;
-    out->begins = p->begins;
-    out->token = p->token;
-    out->logprob = p->logprob;
-    out->n_top = p->n_top;
-    memcpy(out->top, p->top, (size_t)p->n_top * sizeof *p->top);
+    *out = p->piece;
     return true;
 }
 

@@ -42,12 +42,8 @@
 /* A piece that was not read. */
 struct stored_piece {
     struct stored_piece *next;
-    char *text, *thought, *call; /* behind top[] */
-    size_t len, n_thought, n_call, begins;
-    int32_t token;
-    float logprob;
-    int n_top;
-    struct completion_top top[];
+    struct completion_piece piece;
+    char bytes[]; /* its texts */
 };
 
 struct token_count {

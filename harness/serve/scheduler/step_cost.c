@@ -5,7 +5,9 @@
 #include "harness/serve/scheduler/step_cost.h"
 
 #include <math.h>
-#include <stddef.h>
+#include <string.h>
+
+#include "harness/stats/stats.h"
 
 /* The ratio that 19 of 20 steps under a limit do not exceed, and what counts until
  * there are some. */
@@ -30,25 +32,6 @@ int step_cost_tokens(double depth_cost, double work, int depth)
     return (int)(k > 0 ? (sqrt(one * one + 2 * k * work) - one) / k : work / one);
 }
 
-static void sort(const double *values, size_t n, double *sorted)
-{
-    for (size_t i = 0; i < n; i++) {
-        size_t at = i;
-
-        for (; at > 0 && sorted[at - 1] > values[i]; at--)
-            sorted[at] = sorted[at - 1];
-        sorted[at] = values[i];
-    }
-}
-
-static double median(const double *values, size_t n)
-{
-    double sorted[STEP_COST_LAST];
-
-    sort(values, n, sorted);
-    return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
-}
-
 static struct step_class *class_of(struct step_cost *c, double work)
 {
     const double at = 2 * log2(work > 1 ? work : 1);
@@ -59,6 +42,7 @@ static struct step_class *class_of(struct step_cost *c, double work)
 void step_cost_add(struct step_cost *c, double work, double s)
 {
     struct step_class *class = class_of(c, work);
+    double scratch[STEP_COST_LAST];
     size_t n;
 
     class->work[class->n % STEP_COST_LAST] = work;
@@ -66,7 +50,7 @@ void step_cost_add(struct step_cost *c, double work, double s)
     class->n++;
     class->when = ++c->n_steps;
     n = class->n < STEP_COST_LAST ? (size_t) class->n : STEP_COST_LAST;
-    class->median_s = median(class->s, n);
+    class->median_s = stats_median(class->s, n, scratch);
     class->mean_work = 0;
     for (size_t i = 0; i < n; i++)
         class->mean_work += class->work[i] / (double)n;
@@ -95,7 +79,8 @@ double step_cost_aim_s(const struct step_cost *c, double limit_s)
 
     if (n < MIN_RATIOS)
         return limit_s / UNKNOWN_MARGIN;
-    sort(c->ratios, n, sorted);
+    memcpy(sorted, c->ratios, n * sizeof *sorted);
+    stats_sort(sorted, n);
     margin = sorted[(size_t)(MARGIN_SHARE * (double)n)];
     margin = margin < MAX_MARGIN ? margin : MAX_MARGIN;
     return margin > 1 ? limit_s / margin : limit_s;
