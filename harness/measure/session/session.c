@@ -141,21 +141,30 @@ static enum status find_cache(struct opening *o, struct err *err)
     return st;
 }
 
+struct slm_params session_model_params(const struct session_params *s,
+                                       const struct model_setup *setup,
+                                       uint64_t memory_bytes)
+{
+    struct slm_params p = model_setup_params(setup, memory_bytes);
+
+    p.n_ctx = s->n_ctx;
+    p.n_logits = s->n_logits;
+    p.mtp = s->mtp;
+    p.n_sequences = s->n_sequences;
+    p.paged = s->paged;
+    p.n_pool = s->n_pool;
+    p.n_checkpoints = s->n_checkpoints;
+    return p;
+}
+
 static void fill_params(struct opening *o)
 {
-    const struct session_params *a = o->params;
+    const uint64_t reserved = o->params->reserved_bytes;
     const uint64_t room = topology_model_bytes(&o->topo, 0);
     char doubt[200];
 
-    o->p = model_setup_params(&o->setup,
-                              room > a->reserved_bytes ? room - a->reserved_bytes : 1);
-    o->p.n_ctx = a->n_ctx;
-    o->p.n_logits = a->n_logits;
-    o->p.mtp = a->mtp;
-    o->p.n_sequences = a->n_sequences;
-    o->p.paged = a->paged;
-    o->p.n_pool = a->n_pool;
-    o->p.n_checkpoints = a->n_checkpoints;
+    o->p = session_model_params(o->params, &o->setup,
+                                room > reserved ? room - reserved : 1);
     o->p.ring = model_ring();
     if (topology_doubts_threads(&o->topo, slm_params_threads(&o->p), o->p.cpus, doubt,
                                 sizeof doubt))

@@ -49,6 +49,11 @@ enum status session_model(struct modelref *ref, const struct session_params *par
 enum status session_inputs(struct path_list *files, struct session_params *params,
                            struct err *err);
 
+/* How the engine opens the setup's model as params have it, in that much memory. */
+struct slm_params session_model_params(const struct session_params *params,
+                                       const struct model_setup *setup,
+                                       uint64_t memory_bytes);
+
 /* Opens the model and reads its weights, if memory holds them (packed weights must
  * fit), with a progress line; an interrupt ends it. Warns on standard error of more
  * threads than CPUs. *n_threads (may be NULL): the number used. Errors: as

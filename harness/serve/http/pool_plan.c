@@ -166,7 +166,6 @@ enum status pool_plan_make(struct pool_plan *plan, const struct gguf *g,
                        .kv_limit = kv_bytes,
                        .memory_bytes = params->memory_bytes,
                        .draft = draft};
-    char needs[24], has[24];
     size_t of_one, n_pages;
     struct slm_info all, info;
     enum status st;
@@ -179,13 +178,12 @@ enum status pool_plan_make(struct pool_plan *plan, const struct gguf *g,
     of_one = all.n_seq_pages > 0 ? (size_t)all.n_seq_pages : 1;
     st = plan_pages(&s.least, &s, of_one + n - 1, err);
     if (!st && kv_bytes && s.least.kv_bytes + s.draft_kv_bytes > kv_bytes)
-        return err_set(
-            err, ST_NO_MEMORY,
-            "a KV cache for one sequence of %d positions and a page of each "
-            "other takes %s, more than %s; choose a smaller --ctx",
-            params->n_ctx,
-            format_bytes(needs, sizeof needs, s.least.kv_bytes + s.draft_kv_bytes),
-            format_bytes(has, sizeof has, kv_bytes));
+        return err_set(err, ST_NO_MEMORY,
+                       "a KV cache for one sequence of %d positions and a page of each "
+                       "other takes %s, more than %s; choose a smaller --ctx",
+                       params->n_ctx,
+                       bytes_text(s.least.kv_bytes + s.draft_kv_bytes).text,
+                       bytes_text(kv_bytes).text);
     if (st)
         return st;
     n_pages = find_max(&s, of_one + n - 1, n * of_one);

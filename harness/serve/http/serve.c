@@ -12,15 +12,11 @@
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/serve/http/pool_plan.h"
-#include "harness/serve/http/server.h"
 #include "harness/measure/session/embed.h"
 #include "harness/measure/session/textmodel.h"
 
 /* Positions, unless the user sets them or the model has fewer. */
 #define DEFAULT_CTX 4096
-
-/* Proxies close a stream without output after a minute, some after half of one. */
-#define KEEP_ALIVE_S 15
 
 /* Descriptors in addition to those of connections. */
 #define OTHER_FILES 128
@@ -137,46 +133,27 @@ static enum status look_at_draft(struct serving *v, struct err *err)
                                       &v->draft.planned, v->draft.tok, &n_shared, err);
 }
 
-static struct slm_params params_of(const struct session_params *s,
-                                   const struct model_setup *setup,
-                                   uint64_t memory_bytes)
-{
-    struct slm_params params = model_setup_params(setup, memory_bytes);
-
-    params.n_ctx = s->n_ctx;
-    params.n_sequences = s->n_sequences;
-    params.paged = s->paged;
-    params.n_logits = s->n_logits;
-    params.mtp = s->mtp;
-    params.n_checkpoints = s->n_checkpoints;
-    return params;
-}
-
 static enum status plan_with(struct serving *v, struct model_setup *setup,
                              uint64_t memory_bytes, struct err *err)
 {
     struct model_setup draft = *setup;
     struct slm_params params;
-    struct gguf *g = NULL;
+    struct gguf *g = NULL, *own = NULL;
     struct pool_draft *d = v->set->draft ? &v->draft_plan : NULL;
     enum status st = modelref_open(&v->model.ref, &g, err);
 
     setup->model = v->model.ref;
-    params = params_of(&v->session, setup, memory_bytes);
+    params = session_model_params(&v->session, setup, memory_bytes);
     params.n_checkpoints = !v->set->no_prefixes; /* how many is planned */
     if (!st && d) {
-        struct gguf *own = NULL;
-
         draft.model = v->draft.ref;
         st = modelref_open(&draft.model, &own, err);
         d->g = own;
-        d->params = params_of(&v->draft_session, &draft, memory_bytes);
-        if (!st)
-            st = pool_plan_make(&v->plan, g, &params, v->set->kv_bytes, d, err);
-        gguf_close(own);
-    } else if (!st) {
-        st = pool_plan_make(&v->plan, g, &params, v->set->kv_bytes, NULL, err);
+        d->params = session_model_params(&v->draft_session, &draft, memory_bytes);
     }
+    if (!st)
+        st = pool_plan_make(&v->plan, g, &params, v->set->kv_bytes, d, err);
+    gguf_close(own);
     gguf_close(g);
     return st;
 }
@@ -205,25 +182,16 @@ static enum status plan(struct serving *v, struct err *err)
 
 static const char *model_name(const struct serving *v)
 {
-    return v->set->name ? v->set->name : v->model.ref.name;
+    return v->set->server.name ? v->set->server.name : v->model.ref.name;
 }
 
 static enum status start_server(struct serving *v, struct err *err)
 {
-    const struct serve_settings *set = v->set;
-    const struct server_params params = {
-        .at = &v->at,
-        .name = model_name(v),
-        .keys = v->keys,
-        .cors = set->cors,
-        .max_body = set->max_body,
-        .timeout_s = set->timeout_s,
-        .grace_s = set->grace_s,
-        .keep_alive_s = KEEP_ALIVE_S,
-        .n_connections = set->n_connections,
-        .log = set->log,
-    };
+    struct server_params params = v->set->server;
 
+    params.at = &v->at;
+    params.name = model_name(v);
+    params.keys = v->keys;
     server_block_signals();
     return server_open(&v->server, &params, err);
 }
@@ -252,27 +220,23 @@ static void print_ready(const struct serving *v)
     const struct slm_info *info = slm_info(v->model.m);
     static const char *const drafts[] = {
         [SCHEDULER_LOOKUP] = "lookup", [SCHEDULER_MTP] = "the model's own layer"};
-    char kv[24], most[24], kept[24];
 
-    format_bytes(kv, sizeof kv, info->kv_bytes);
     printf("Serves %s on http://%s, %d sequence%s of %d positions, KV cache %s",
            model_name(v), v->at.text, info->n_sequences, plural(info->n_sequences, "s"),
-           info->n_ctx, kv);
+           info->n_ctx, bytes_text(info->kv_bytes).text);
     if (!v->embeds && v->plan.n_pool < v->plan.n_max)
         printf(" for %zu positions together (for all, it would take %s)",
-               v->plan.n_pool, format_bytes(most, sizeof most, v->plan.max_bytes));
+               v->plan.n_pool, bytes_text(v->plan.max_bytes).text);
     if (info->n_checkpoints)
         printf(", %s of it for %d checkpoints",
-               format_bytes(kept, sizeof kept,
-                            (uint64_t)info->n_checkpoints * info->checkpoint_bytes),
+               bytes_text((uint64_t)info->n_checkpoints * info->checkpoint_bytes).text,
                info->n_checkpoints);
     if (v->embeds)
         printf(", vectors of %d numbers", info->n_vector);
     if (v->set->drafts == SCHEDULER_DRAFT)
         printf(", drafts by %s (weights %s, KV cache and scratch memory %s)",
-               v->draft.ref.name,
-               format_bytes(most, sizeof most, v->draft_plan.weights_bytes),
-               format_bytes(kept, sizeof kept, v->draft_plan.other_bytes));
+               v->draft.ref.name, bytes_text(v->draft_plan.weights_bytes).text,
+               bytes_text(v->draft_plan.other_bytes).text);
     else if (v->set->drafts != SCHEDULER_PLAIN)
         printf(", drafts by %s", drafts[v->set->drafts]);
     printf(", %d thread%s, %s\n", v->model.n_threads, plural(v->model.n_threads, "s"),
@@ -359,7 +323,7 @@ enum status serve(const struct serve_settings *settings, bool *cancelled,
     enum status st = ST_OK;
 
     *cancelled = false;
-    raise_files(settings->n_connections);
+    raise_files(settings->server.n_connections);
     if (settings->key_file)
         st = apikeys_read(&v.keys, settings->key_file, err);
     if (!st)
