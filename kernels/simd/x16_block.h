@@ -70,12 +70,13 @@ SIMD_INLINE void x16_block_few_cols(const struct x16_block_format *f, size_t n_p
 }
 
 /* Defines pack, unpack, gemv_x16, gemm_x16, gemv and gemm of a format for this level,
- * and where there are such gemm_int8 and gemm_x16_int8; for tiles, gemm_x16 and gemm. */
+ * and where there are such gemm_int8 and gemm_x16_int8; for tiles, gemm_x16 and gemm.
+ */
 #if V_AMX
-#define X16_BLOCK_KERNELS(name, format)                                         \
-    AMX_KERNELS(name, format, x16_block_elems(&format),                         \
-                (size_t)(X16_BLOCK / x16_block_sums(&format)), amx_block_sides, \
-                amx_block_panels)
+#define X16_BLOCK_KERNELS(name, format)                                       \
+    AMX_KERNELS(name, gemm_x16, gemm, format, x16_block_elems(&format),       \
+                (size_t)(X16_BLOCK / x16_block_sums(&format)), amx_block_cut, \
+                amx_block_sides, amx_block_panels)
 #else
 #define X16_BLOCK_KERNELS(name, format)                                         \
     X16_KERNELS(name, format, x16_block_elems(&format), x16_block_few, X16_FEW, \

@@ -51,10 +51,8 @@ SIMD_INLINE void amx_block_sides(const struct x16_block_format *f, size_t k,
     const size_t n_groups = columns->n_groups;
 
     for (size_t g = 0; g < n_groups; g++)
-        for (size_t j = 0; j < AMX_GROUP; j++) {
-            const size_t c = amx_first(columns, g) + j;
-            const char *x =
-                columns->x + (c < columns->n_cols ? c : 0) * columns->stride;
+        for (size_t j = 0; j < amx_added(columns); j++) {
+            const char *x = amx_column(columns, g, j);
 
             for (size_t b = from / X16_BLOCK; b < to / X16_BLOCK; b++) {
                 const size_t at = b - from / X16_BLOCK;
@@ -67,21 +65,37 @@ SIMD_INLINE void amx_block_sides(const struct x16_block_format *f, size_t k,
         }
 }
 
+/* Columns and rows are cut as vectors cut them (x16_gemm(), and few columns of panels
+ * as a whole), and float steps are theirs: results are the same bit for bit, and which
+ * of the two multiplies may be a question of time. */
+SIMD_INLINE struct amx_cut amx_block_cut(size_t k, size_t n_cols, size_t left,
+                                         bool in_panels)
+{
+    const size_t at_once = x16_cols_at_once(n_cols);
+    const size_t n = left < at_once ? left : at_once;
+    const size_t n_pieces = n > 1 ? X16_PIECES / n : (size_t)AMX_PIECES;
+
+    (void)k;
+    if (in_panels && n_cols <= X16_FEW)
+        return (struct amx_cut){n_cols, AMX_PIECES * X16_PIECE, false};
+    return (struct amx_cut){at_once, n_pieces * X16_PIECE, true};
+}
+
 struct amx_block_sums {
     int32_t v[AMX_UNITS][AMX_GROUP][16] __attribute__((aligned(64)));
 };
 
-/* acc[column] += unit u, of block and half, of which *sums has the products. */
+/* acc[n columns] += unit u, of block and half, of which *sums has the products. */
 SIMD_INLINE void amx_block_add(const struct x16_block_format *f,
                                const struct amx_blocks *panel, size_t u,
                                int32_t (*sums)[16], const struct amx_side *side,
-                               vf *acc)
+                               const size_t n, vf *acc)
 {
     const size_t i = f->halves ? u / 2 : u;
     const vf d = f->halves && u % 2 != 0 ? panel->m[i] : panel->d[i];
 
     SIMD_UNROLL
-    for (size_t c = 0; c < AMX_GROUP; c++) {
+    for (size_t c = 0; c < n; c++) {
         const vf v = v_mul(v_to_float(v_load(sums[c])), v_set1_f(side->d[i][c]));
 
         acc[c] = v_fma(v, d, acc[c]);
@@ -116,33 +130,34 @@ SIMD_INLINE void amx_block_multiply(const struct x16_block_format *f,
     AMX_STORE(3, sums->v[3]);
 }
 
-/* acc[column] += a whole batch of one panel times a group: products of some units
+/* acc[n columns] += a whole batch of one panel times a group: products of some units
  * while those before are added. */
 SIMD_INLINE void amx_block_batch(const struct x16_block_format *f,
                                  const struct amx_blocks *panel, const int8_t *q,
-                                 size_t q_stride, const struct amx_side *side, vf *acc)
+                                 size_t q_stride, const struct amx_side *side,
+                                 const size_t n, vf *acc)
 {
-    const size_t n = X16_BATCH * (size_t)x16_block_sums(f);
+    const size_t n_units = X16_BATCH * (size_t)x16_block_sums(f);
     struct amx_block_sums sums[2];
     vf sum[AMX_GROUP];
 
     SIMD_UNROLL
-    for (size_t c = 0; c < AMX_GROUP; c++)
+    for (size_t c = 0; c < n; c++)
         sum[c] = acc[c];
     amx_block_multiply(f, panel, q, q_stride, 0, &sums[0]);
     SIMD_UNROLL
-    for (size_t u = 0; u < n; u += AMX_UNITS) {
+    for (size_t u = 0; u < n_units; u += AMX_UNITS) {
         struct amx_block_sums *now = &sums[u / AMX_UNITS % 2];
 
-        if (u + AMX_UNITS < n)
+        if (u + AMX_UNITS < n_units)
             amx_block_multiply(f, panel, q, q_stride, u + AMX_UNITS,
                                &sums[(u / AMX_UNITS + 1) % 2]);
         SIMD_UNROLL
         for (size_t i = 0; i < AMX_UNITS; i++)
-            amx_block_add(f, panel, u + i, now->v[i], side, sum);
+            amx_block_add(f, panel, u + i, now->v[i], side, n, sum);
     }
     SIMD_UNROLL
-    for (size_t c = 0; c < AMX_GROUP; c++)
+    for (size_t c = 0; c < n; c++)
         acc[c] = sum[c];
 }
 
@@ -161,7 +176,7 @@ SIMD_INLINE void amx_block_rest(const struct x16_block_format *f,
         AMX_LOAD(6, panel->w[0] + u * each / 4, 64);
         AMX_DOT_S(0, 4, 6);
         AMX_STORE(0, sums);
-        amx_block_add(f, panel, u, sums, side, acc);
+        amx_block_add(f, panel, u, sums, side, AMX_GROUP, acc);
     }
 }
 
@@ -177,10 +192,10 @@ SIMD_INLINE void amx_block_panels(const struct x16_block_format *f, const uint8_
     const size_t n_groups = columns->n_groups;
     uint8_t body_buffer[4 * X16_BLOCK * X16_ROWS] __attribute__((aligned(64)));
     uint8_t scale_buffer[8 * X16_ROWS] __attribute__((aligned(64)));
-    struct amx_acc acc[AMX_MAX_GROUPS];
+    struct amx_acc acc[X16_MAX_COLS / AMX_GROUP];
     struct amx_blocks panels[AMX_PANELS];
 
-    amx_clear(acc, n_groups);
+    amx_start(columns, from, y, y_stride, n_rows, acc);
     for (size_t b = first; b < end; b += X16_BATCH) {
         const size_t n = end - b < X16_BATCH ? end - b : X16_BATCH;
         const struct amx_side *side =
@@ -205,15 +220,18 @@ SIMD_INLINE void amx_block_panels(const struct x16_block_format *f, const uint8_
             const int8_t *q = amx_quants(columns, g, (b - first) * X16_BLOCK);
 
             for (size_t p = 0; p < AMX_PANELS; p++)
-                if (n == X16_BATCH)
-                    amx_block_batch(f, &panels[p], q, columns->q_stride, side + g,
-                                    acc[g].v[p]);
-                else
-                    amx_block_rest(f, &panels[p], n, q, columns->q_stride, side + g,
+                if (n < X16_BATCH)
+                    amx_block_rest(f, &panels[p], n, q, columns->stride, side + g,
                                    acc[g].v[p]);
+                else if (columns->n_cols <= AMX_SUMS)
+                    amx_block_batch(f, &panels[p], q, columns->stride, side + g,
+                                    AMX_SUMS, acc[g].v[p]);
+                else
+                    amx_block_batch(f, &panels[p], q, columns->stride, side + g,
+                                    AMX_GROUP, acc[g].v[p]);
         }
     }
-    amx_store(columns, acc, y, y_stride, n_rows, from != 0);
+    amx_store(columns, from, acc, y, y_stride, n_rows);
 }
 
 #endif

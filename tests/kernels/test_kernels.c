@@ -16,16 +16,16 @@
  * result by at most n * 2^-24 * A, A = sum over blocks of M * sum |x|; n is k for
  * formats that are added up value by value and k / 32 plus a few otherwise.
  *
- * SLM_TEST_TRAP=avxvnni or amx_int8: the rows of that level only, on a CPU without it,
- * whose missing instructions tests/support/traps/avxvnni_trap.h or amx_trap.h stands in
- * for.
+ * Which rows multiply may be a question of time: tiles must give what other rows give,
+ * bit for bit (check_tiles()).
+ *
+ * SLM_TEST_TRAP: see tests/support/traps/traps.h.
  */
 #include "tests/support/blocks.h"
 
 #include <float.h>
-#if defined(__x86_64__)
-#include "tests/support/traps/amx_trap.h"
-#endif
+
+#include "tests/support/traps/traps.h"
 
 /* ---- products -------------------------------------------------------------------- */
 
@@ -238,6 +238,43 @@ static void run_row(const struct kern_row *row, const struct product *p, unsigne
     }
 }
 
+/* Compares y, made by tiles, with what vectors make: blocks of 32 for the same columns,
+ * super-blocks for each column alone, in panels. A difference is a sentence in text. */
+static void check_tiles(const struct kern_row *row, const struct product *p,
+                        unsigned mix, char text[TEXT_BYTES])
+{
+    const bool alone = p->f.info->act == KERN_ACT_q8_256;
+    const uint32_t mask = isa_included(KERN_ISA_avx512vbmi);
+    const struct kern_row *vectors =
+        kern_best(!alone ? row->op : KERN_OP_gemv_x16, row->what, mask);
+    const struct shape *s = &p->s;
+    struct product one = *p;
+
+    if (row->isa != KERN_ISA_amx_int8 || vectors == NULL ||
+        (!is_x16(row) && (alone || s->n_cols == 1)))
+        return;
+    one.y = buffer_new(p->y.bytes);
+    for (size_t i = 0; i < p->y.bytes / sizeof(float); i++)
+        ((float *)one.y.p)[i] = UNTOUCHED;
+    if (alone) {
+        const struct buffer w = panels_new(vectors, p);
+
+        for (size_t j = 0; j < s->n_cols; j++)
+            vectors->fn.gemv_x16(s->n_rows / KERN_PANEL_ROWS, s->k, w.p,
+                                 (const char *)p->x.p + j * p->x_stride,
+                                 (float *)one.y.p + j * p->y_stride,
+                                 (struct kern_prefetch){0});
+        buffer_free(w);
+    } else {
+        run_row(vectors, &one, mix);
+    }
+    if (memcmp(one.y.p, p->y.p, p->y.bytes) != 0)
+        snprintf(text, TEXT_BYTES,
+                 "%s, %zu rows of %zu, %zu columns: not what %s gives", row->name,
+                 s->n_rows, s->k, s->n_cols, vectors->name);
+    buffer_free(one.y);
+}
+
 /* The rows of one operation and format. */
 struct group {
     int op, what;
@@ -266,34 +303,19 @@ static void run_product(struct group *g, const struct pool *pool, const struct s
         g->running = g->rows[r];
         run_row(g->rows[r], &p, mix);
         check_product(g->rows[r], &p, what, g->wrong[r]);
+        if (g->wrong[r][0] == '\0')
+            check_tiles(g->rows[r], &p, mix, g->wrong[r]);
     }
     product_free(&p);
 }
 
-static bool trapping(void)
+static bool has_tiles(const struct group *g)
 {
-    return getenv("SLM_TEST_TRAP") != NULL;
+    for (size_t r = 0; r < g->n_rows; r++)
+        if (g->rows[r]->isa == KERN_ISA_amx_int8)
+            return true;
+    return false;
 }
-
-#if defined(__x86_64__)
-/* Levels whose instructions can be stood in for, on CPUs that have `needs`. */
-static const struct trap {
-    enum kern_isa isa, needs;
-    void (*set)(void);
-} traps[] = {
-    {KERN_ISA_avxvnni, KERN_ISA_avx2, avxvnni_trap},
-    {KERN_ISA_amx_int8, KERN_ISA_avx512vbmi, amx_trap},
-};
-
-/* The one that SLM_TEST_TRAP names, or NULL. */
-static const struct trap *trap_named(void)
-{
-    for (size_t i = 0; i < sizeof(traps) / sizeof(traps[0]); i++)
-        if (strcmp(getenv("SLM_TEST_TRAP"), isa_name(traps[i].isa)) == 0)
-            return &traps[i];
-    return NULL;
-}
-#endif
 
 /* See tests/CMakeLists.txt. */
 static bool emulator_is_wrong(const struct kern_row *row)
@@ -318,7 +340,7 @@ static void run_group(struct group *g)
     static const size_t in_panels[] = {16, 32, 48, 80};
     static const size_t blocks[] = {1, 2, 3, 7, 8, 16, 17, 31, 33, 128, 345};
     static const size_t singles[] = {1, 3, 8, 31, 32, 64, 100, 257, 513, 1024, 2049};
-    static const size_t cols[] = {1, 2, 3, 4, 5, 6, 7, 8, 13};
+    static const size_t cols[] = {1, 2, 3, 4, 5, 6, 7, 8, 13, 18};
     const struct kern_row *row = g->rows[0]; /* what is asked here holds for all */
     const size_t n_cols = is_gemv(row) ? 1 : sizeof(cols) / sizeof(cols[0]);
     const size_t *rows = is_x16(row) ? in_panels : in_file;
@@ -385,6 +407,13 @@ static void run_group(struct group *g)
         if (thin == 1)
             run_product(g, pool, &s, N_WEIGHT_KINDS, &seed);
     }
+    /* super-blocks by tiles: rows that are too long to be taken as a whole */
+    if (has_tiles(g) && pool->f.info->act == KERN_ACT_q8_256) {
+        const struct shape s = {
+            .n_rows = is_x16(row) ? 16 : 3, .k = 34 * 256, .n_cols = 130, .y_pad = 1};
+
+        run_product(g, pool, &s, 0, &seed);
+    }
     g->running = NULL;
 }
 
@@ -410,10 +439,7 @@ static void product_row(void **state)
         print_message("%s: left out, the emulator gives wrong sums\n", row->name);
     if (!can_run(row))
         skip();
-#if defined(__x86_64__)
-    if (trapping()) /* here: cmocka sets handlers of its own before every test */
-        trap_named()->set();
-#endif
+    trap_set();
     if (!g->begun) {
         g->begun = true;
         run_group(g);
@@ -428,30 +454,10 @@ static void product_row(void **state)
 
 /* ---- one test per row ------------------------------------------------------------ */
 
-/* Why SLM_TEST_TRAP is of no use here, or NULL. */
-static const char *trap_refused(void)
-{
-#if defined(__x86_64__)
-    const struct trap *t = trap_named();
-
-    if (t == NULL)
-        return "the only traps are avxvnni and amx_int8";
-    if ((isa_usable() >> t->needs & 1) == 0)
-        return "this CPU lacks what the level builds on";
-    if ((isa_usable() >> t->isa & 1) != 0)
-        return "this CPU has the level, test_kernels runs its rows";
-    return NULL;
-#else
-    return "the only traps are for x86";
-#endif
-}
-
 static bool is_tested(const struct kern_row *row)
 {
-#if defined(__x86_64__)
-    if (trapping() && row->isa != trap_named()->isa)
+    if (trap_leaves_out(row->isa))
         return false;
-#endif
     return is_gemv(row) || row->op == KERN_OP_gemm || is_x16(row);
 }
 
