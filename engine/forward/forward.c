@@ -132,9 +132,11 @@ void forward_tune(struct forward *f, const struct slm_tuning *tuning)
             (several->gemm_x16[fmt] ? several : &all)->gemm_x16[fmt];
         f->tiles[fmt] = (struct fwd_tiles){f->tiles_from[fmt], tiles.gemm[fmt],
                                            tiles.gemm_x16[fmt]};
-        f->int8[fmt] =
-            (struct fwd_tiles){all.gemm_x16_int8[fmt] ? SUMS_INT8_COLUMNS : TILES_NEVER,
-                               all.gemm_int8[fmt], all.gemm_x16_int8[fmt]};
+        const struct kern_set *int8 = tiles.gemm_x16_int8[fmt] ? &tiles : &all;
+
+        f->int8[fmt] = (struct fwd_tiles){
+            int8->gemm_x16_int8[fmt] ? SUMS_INT8_COLUMNS : TILES_NEVER,
+            int8->gemm_int8[fmt], int8->gemm_x16_int8[fmt]};
         if (tuning->isa_mask_prefill[fmt] &&
             !(tuning->isa_mask_prefill[fmt] & TUNING_TILE_LEVELS))
             f->tiles[fmt].from = TILES_NEVER;

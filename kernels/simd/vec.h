@@ -26,8 +26,8 @@
  *   v_keep, v_made    "steering the compiler" in simd.h
  *   v_dot_u, v_dot_s  dot products of 4 bytes per lane, see below
  *   v_fma(a, b, c)    a * b + c; v_fnma: c - a * b
- *   v_add v_div v_max_f v_abs_f v_round  v_min_u8 v_max_u8 v_add16 v_mul16: on x86 alone
- *   v_rows_16(p, ...) 16 bytes of V_LANES rows as four vectors: v[j] has dword j
+ *   v_add v_div v_max_f v_abs_f v_round  v_min_u8 v_max_u8 v_add16 v_mul16: on x86
+ * alone v_rows_16(p, ...) 16 bytes of V_LANES rows as four vectors: v[j] has dword j
  *
  * Dot products multiply a lane's four weight bytes with four activation bytes that
  * are broadcast from memory, and add to a lane of a `part`. Weights are unsigned,
@@ -91,7 +91,8 @@
 #define V_AMX 0
 #endif
 /* V_INT8 1: many columns may be multiplied with requantised weights (x16_int8.h). */
-#if defined(KERN_LEVEL_avxvnni) || defined(KERN_LEVEL_avx512vnni)
+#if defined(KERN_LEVEL_avxvnni) || defined(KERN_LEVEL_avx512vnni) || \
+    defined(KERN_LEVEL_amx_int8)
 #define V_INT8 1
 #else
 #define V_INT8 0

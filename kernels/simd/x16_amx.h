@@ -6,8 +6,8 @@
  * tiles A load from where the quants are; the last group ends with the last column and
  * takes again some of the group before it. Less columns than a group are tiles of as
  * many rows, which cost by their rows. Weights are unpacked once for all groups.
- * Formats say how in x16_super_amx.h (super-blocks of 256) and x16_block_amx.h (blocks
- * of 32).
+ * Formats say how in x16_super_amx.h (super-blocks of 256), x16_block_amx.h (blocks of
+ * 32) and x16_int8_amx.h (either, requantised).
  */
 #ifndef SLM_KERNELS_SIMD_X16_AMX_H
 #define SLM_KERNELS_SIMD_X16_AMX_H
@@ -41,6 +41,7 @@ struct amx_cut {
     /* Each part of the rows is added up from zero, as vectors do it; else a part
      * continues the sums of the part before, and results do not depend on the cut. */
     bool apart;
+    size_t n_pieces; /* of requantised weights: those that vectors add up apart */
 };
 
 struct amx_columns {
@@ -268,7 +269,8 @@ SIMD_INLINE void amx_reorder(const uint8_t *order, const int n, vi *w)
         w[t] = out[t];
 }
 
-/* Defines gemm_x16 and gemm of a format at this level. */
+/* Defines two kernels of a format at this level, gemm_x16 and gemm, or others that
+ * take the same. */
 #define AMX_KERNELS(name, op_x16, op, format, block, bytes_k, cut_fn, sides_fn,        \
                     panels_fn)                                                         \
     static SIMD_NOINLINE void KERN_NAME(op##_sides, name)(                             \

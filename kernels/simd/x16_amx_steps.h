@@ -3,6 +3,8 @@
  * x16_amx_steps.h - a piece of two unpacked panels times all columns, by tiles
  *
  * A step multiplies a group of columns while the sums of the step before are added up.
+ * It is the same for super-blocks (x16_super_amx.h) and for 256 weights of any format
+ * that became bytes times one float (x16_int8_amx.h).
  */
 #ifndef SLM_KERNELS_SIMD_X16_AMX_STEPS_H
 #define SLM_KERNELS_SIMD_X16_AMX_STEPS_H
@@ -21,6 +23,12 @@ struct amx_super {
 SIMD_INLINE bool amx_has_digits(const struct x16_super_format *f)
 {
     return f->mins && !f->narrow;
+}
+
+/* Whether weights are requantised ones: see x16_int8_amx.h. */
+SIMD_INLINE bool amx_is_requantised(const struct x16_super_format *f)
+{
+    return f->scales == NULL;
 }
 
 /* A step multiplies a group with both panels, lower bytes apart from upper ones, or, of
@@ -104,6 +112,10 @@ SIMD_INLINE void amx_super_add(const struct x16_super_format *f,
             if (!f->narrow)
                 sum = v_add32(
                     sum, v_sll32(v_load(sums->v[p][1][i]), amx_has_digits(f) ? 3 : 8));
+            if (amx_is_requantised(f)) { /* in the order of x16_int8_dots() */
+                acc->v[p][i] = v_fma(v_mul(v_to_float(sum), d), by[p].d, acc->v[p][i]);
+                continue;
+            }
             v = v_mul(by[p].d, v_to_float(sum));
             if (f->mins)
                 v = v_fnma(by[p].dmin, v_to_float(mins[p]), v);

@@ -17,6 +17,7 @@
 #include "kernels/simd/vec.h"
 #if V_AMX
 #include "kernels/simd/x16_block_amx.h"
+#include "kernels/simd/x16_int8_amx.h"
 #else
 #include "kernels/simd/x16_block_tile.h"
 #endif
@@ -70,13 +71,14 @@ SIMD_INLINE void x16_block_few_cols(const struct x16_block_format *f, size_t n_p
 }
 
 /* Defines pack, unpack, gemv_x16, gemm_x16, gemv and gemm of a format for this level,
- * and where there are such gemm_int8 and gemm_x16_int8; for tiles, gemm_x16 and gemm.
- */
+ * and where there are such gemm_int8 and gemm_x16_int8; for tiles, those of several
+ * columns. */
 #if V_AMX
 #define X16_BLOCK_KERNELS(name, format)                                       \
     AMX_KERNELS(name, gemm_x16, gemm, format, x16_block_elems(&format),       \
                 (size_t)(X16_BLOCK / x16_block_sums(&format)), amx_block_cut, \
-                amx_block_sides, amx_block_panels)
+                amx_block_sides, amx_block_panels)                            \
+    AMX_INT8_KERNELS(name, format, x16_block_elems(&format), x16_block_int8, 32)
 #else
 #define X16_BLOCK_KERNELS(name, format)                                         \
     X16_KERNELS(name, format, x16_block_elems(&format), x16_block_few, X16_FEW, \

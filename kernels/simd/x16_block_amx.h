@@ -10,7 +10,7 @@
 #define SLM_KERNELS_SIMD_X16_BLOCK_AMX_H
 
 #include "kernels/simd/x16_amx.h"
-#include "kernels/simd/x16_block_few.h"
+#include "kernels/simd/x16_block_tile.h" /* requantises */
 
 enum { AMX_UNITS = 4 }; /* sums that are computed while as many are added */
 
@@ -77,8 +77,8 @@ SIMD_INLINE struct amx_cut amx_block_cut(size_t k, size_t n_cols, size_t left,
 
     (void)k;
     if (in_panels && n_cols <= X16_FEW)
-        return (struct amx_cut){n_cols, AMX_PIECES * X16_PIECE, false};
-    return (struct amx_cut){at_once, n_pieces * X16_PIECE, true};
+        return (struct amx_cut){n_cols, AMX_PIECES * X16_PIECE, false, 0};
+    return (struct amx_cut){at_once, n_pieces * X16_PIECE, true, 0};
 }
 
 struct amx_block_sums {

@@ -21,7 +21,8 @@
  * and at most 127 + 128 / 512 + 1 / 512 more or less: 320 to 65473. Only the result
  * must fit 16 bits, since products and sums that wrap are right modulo 2^16. The 128
  * make the weights unsigned, which the dot instruction wants; the columns' sums take
- * them off. Range of a sum: 256 * 255 * 127 < 2^23.
+ * them off. Tiles take signed weights: without the 128, 16 bits wrap, and the upper
+ * byte is the signed integer. Range of a sum: 256 * 255 * 127 < 2^23.
  *
  * Formats unpack as they define in x16_super_int8() and x16_block_int8(). Without a dot
  * instruction that gives 32-bit sums this does not pay: V_INT8.
@@ -45,7 +46,7 @@ enum {
     X16_INT8_GROUP = V_LANES == 16 ? 8 : 4, /* columns whose sums fit the registers */
     X16_INT8_COLS = 256,                    /* columns that share requantised weights */
     X16_INT8_PIECES = 3 * X16_INT8_COLS,    /* of columns, prepared together */
-    X16_INT8_BIAS = 128,
+    X16_INT8_BIAS = V_AMX ? 0 : 128, /* of bytes; tiles multiply signed ones, too */
 };
 
 /* Pieces of 256 values of columns, in the format's order: [piece of a column][column].
@@ -157,6 +158,20 @@ SIMD_INLINE void x16_requantise(const vi *w, const int n_subs, const int bias,
 SIMD_INLINE size_t x16_int8_padded(size_t n_cols)
 {
     return (n_cols + X16_INT8_GROUP - 1) / X16_INT8_GROUP * X16_INT8_GROUP;
+}
+
+/* Columns of n_cols that are taken at once, and, of n that are, pieces that are added
+ * up apart from those before. */
+SIMD_INLINE size_t x16_int8_at_once(size_t n_cols)
+{
+    const size_t n_turns = (n_cols + X16_INT8_COLS - 1) / X16_INT8_COLS;
+
+    return x16_int8_padded((n_cols + n_turns - 1) / n_turns);
+}
+
+SIMD_INLINE size_t x16_int8_pieces(size_t n)
+{
+    return X16_INT8_PIECES / x16_int8_padded(n);
 }
 
 /* Values from `from` to `to` of n_cols q8_256 columns. order: that of each n_order (16
@@ -313,13 +328,12 @@ SIMD_INLINE void x16_int8_gemm(x16_int8_panels_fn *multiply,
                                size_t x_stride, float *y, size_t y_stride,
                                struct kern_prefetch prefetch)
 {
-    const size_t n_turns = (n_cols + X16_INT8_COLS - 1) / X16_INT8_COLS;
-    const size_t at_once = x16_int8_padded((n_cols + n_turns - 1) / n_turns);
+    const size_t at_once = x16_int8_at_once(n_cols);
     struct x16_int8_columns columns;
 
     for (size_t c = 0; c < n_cols; c += at_once) {
         const size_t n = n_cols - c < at_once ? n_cols - c : at_once;
-        const size_t most = X16_INT8_PIECES / x16_int8_padded(n) * X16_PIECE;
+        const size_t most = x16_int8_pieces(n) * X16_PIECE;
 
         for (size_t from = 0, to; from < k; from = to) {
             to = k - from < most ? k : from + most;

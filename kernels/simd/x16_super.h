@@ -17,6 +17,7 @@
 
 #include "kernels/simd/vec.h"
 #if V_AMX
+#include "kernels/simd/x16_int8_amx.h"
 #include "kernels/simd/x16_super_amx.h"
 #else
 #include "kernels/simd/x16_super_tile.h"
@@ -76,12 +77,13 @@ SIMD_INLINE size_t x16_super_few_max(const struct x16_super_format *f)
 }
 
 /* Defines pack, unpack, gemv_x16, gemm_x16, gemv and gemm of a format for this level,
- * and where there are such gemm_int8 and gemm_x16_int8; for tiles, gemm_x16 and gemm.
- */
+ * and where there are such gemm_int8 and gemm_x16_int8; for tiles, those of several
+ * columns. */
 #if V_AMX
 #define X16_SUPER_KERNELS(name, format)                                            \
     AMX_KERNELS(name, gemm_x16, gemm, format, X16_SUPER, AMX_CHUNK, amx_usual_cut, \
-                amx_super_sides, amx_super_panels)
+                amx_super_sides, amx_super_panels)                                 \
+    AMX_INT8_KERNELS(name, format, X16_SUPER, x16_super_int8, 16)
 #else
 /* rows_fn: one column times rows in file order. */
 #define X16_SUPER_ROW_KERNELS(name, format, rows_fn)                                  \

@@ -23,7 +23,7 @@
 #define SLM_KERNELS_SIMD_X16_SUPER_AMX_H
 
 #include "kernels/simd/x16_amx_steps.h"
-#include "kernels/simd/x16_super_few.h"
+#include "kernels/simd/x16_super_tile.h" /* requantises */
 
 SIMD_INLINE void amx_super_emit(const struct x16_sink sink, int four, vi w)
 {
