@@ -167,9 +167,9 @@ enum status slm_measure_prefetch(struct slm *m, double budget_s, uint64_t cache_
     return forward_measure_prefetch(m->forward, budget_s, cache_bytes, err);
 }
 
-size_t slm_tile_tokens(const struct slm *m)
+bool slm_takes_tiles(const struct slm *m, size_t n_tokens)
 {
-    return forward_tile_tokens(m->forward);
+    return forward_takes_tiles(m->forward, n_tokens);
 }
 
 bool slm_prefetches(const struct slm *m, enum kern_format fmt)

@@ -262,9 +262,10 @@ enum status slm_tune(struct slm *m, int n_threads, int n_threads_prefill,
 /* The tuning in force; n_batch as tuned. */
 void slm_get_tuning(const struct slm *m, struct slm_tuning *tuning);
 
-/* The fewest tokens of a pass for which products of any of the model's formats are made
- * by tiles (AMX-INT8); SIZE_MAX: none are. It does not depend on times. */
-size_t slm_tile_tokens(const struct slm *m);
+/* Whether products of any of the model's formats are made by tiles (AMX-INT8) in a pass
+ * of n_tokens. Which are is measured when a format is first opened, about a millisecond
+ * each, and stays in this process (tile_rule.h). */
+bool slm_takes_tiles(const struct slm *m, size_t n_tokens);
 
 /* Most seconds that measuring the prefetch takes, unless memory is very slow. */
 #define SLM_PREFETCH_BUDGET_S 0.3

@@ -130,27 +130,32 @@ void forward_tune(struct forward *f, const struct slm_tuning *tuning)
         f->kern.gemv_x16[fmt] = (one->gemv_x16[fmt] ? one : &all)->gemv_x16[fmt];
         f->kern.gemm_x16[fmt] =
             (several->gemm_x16[fmt] ? several : &all)->gemm_x16[fmt];
-        f->tiles[fmt] = (struct fwd_tiles){f->tiles_from[fmt], tiles.gemm[fmt],
-                                           tiles.gemm_x16[fmt]};
-        const struct kern_set *int8 = tiles.gemm_x16_int8[fmt] ? &tiles : &all;
+        const bool by_tiles = !tuning->isa_mask_prefill[fmt] ||
+                              tuning->isa_mask_prefill[fmt] & TUNING_TILE_LEVELS;
+        const size_t *from = f->tiles_from[SLM_SUMS_EXACT];
+
+        f->tiles[fmt] = (struct fwd_tiles){by_tiles ? from[fmt] : TILES_NEVER,
+                                           tiles.gemm[fmt], tiles.gemm_x16[fmt]};
+        f->int8_tiles[fmt] =
+            by_tiles && f->tiles_from[SLM_SUMS_INT8][fmt] != TILES_NEVER;
+
+        const struct kern_set *int8 = f->int8_tiles[fmt] ? &tiles : &all;
 
         f->int8[fmt] = (struct fwd_tiles){
             int8->gemm_x16_int8[fmt] ? SUMS_INT8_COLUMNS : TILES_NEVER,
             int8->gemm_int8[fmt], int8->gemm_x16_int8[fmt]};
-        if (tuning->isa_mask_prefill[fmt] &&
-            !(tuning->isa_mask_prefill[fmt] & TUNING_TILE_LEVELS))
-            f->tiles[fmt].from = TILES_NEVER;
     }
 }
 
-size_t forward_tile_tokens(const struct forward *f)
+bool forward_takes_tiles(const struct forward *f, size_t n_tokens)
 {
-    size_t from = TILES_NEVER;
+    bool takes = false;
 
     for (int fmt = 0; fmt < KERN_N_FMT; fmt++)
-        if (f->tiles[fmt].from < from)
-            from = f->tiles[fmt].from;
-    return from;
+        takes |= f->prefill_sums == SLM_SUMS_INT8 && n_tokens >= f->int8[fmt].from
+                     ? f->int8_tiles[fmt]
+                     : n_tokens >= f->tiles[fmt].from;
+    return takes;
 }
 
 void forward_get_tuning(const struct forward *f, struct slm_tuning *tuning)

@@ -88,8 +88,8 @@ void forward_tune(struct forward *f, const struct slm_tuning *tuning);
 
 void forward_get_tuning(const struct forward *f, struct slm_tuning *tuning);
 
-/* As slm_tile_tokens(). */
-size_t forward_tile_tokens(const struct forward *f);
+/* As slm_takes_tiles(). */
+bool forward_takes_tiles(const struct forward *f, size_t n_tokens);
 
 /* As slm_measure_prefetch() and slm_prefetches(), on the threads in use. */
 enum status forward_measure_prefetch(struct forward *f, double budget_s,

@@ -11,6 +11,7 @@
 #include "engine/base/mem.h"
 #include "engine/forward/forward.h"
 #include "engine/forward/row_chunks.h"
+#include "engine/forward/tile_rule.h"
 
 /* Positions whose scores are kept at a time: with the queries of a tile they fit into
  * the second-level cache. */
@@ -104,7 +105,7 @@ struct forward {
     struct weights *weights; /* whose layers are waited for; NULL: all are there */
     struct kern_set kern;
     uint32_t isa_mask; /* that kern was chosen from, but for products */
-    /* Products of that many columns and more, by tiles (tuning.h); TILES_NEVER. */
+    /* Products of that many columns and more, by tiles (tile_rule.h); TILES_NEVER. */
     struct fwd_tiles {
         size_t from;
         kern_gemm_fn *gemm;
@@ -112,7 +113,10 @@ struct forward {
     } tiles[KERN_N_FMT];
     /* And with int8 sums (sums.h), columns in q8_256. */
     struct fwd_tiles int8[KERN_N_FMT];
-    size_t tiles_from[KERN_N_FMT]; /* TILES_NEVER also for formats not in the model */
+    bool int8_tiles[KERN_N_FMT]; /* these are tiles, too */
+    /* As measured, exact and with int8 sums; TILES_NEVER also for formats not in the
+     * model, and with int8 sums where they are not wanted. */
+    size_t tiles_from[SLM_N_SUMS][KERN_N_FMT];
     /* Attention of TUNING_TILE_QUERIES queries and more over latents, likewise. */
     kern_attn_dot_fn *dot_tiles[KERN_N_KV];
     kern_attn_mix_fn *mix_tiles[KERN_N_KV];
@@ -557,7 +561,7 @@ static inline int fwd_rope_ctx(const struct forward *f)
 void fwd_turn_sinks(struct forward *f);
 
 /* Fills in f->tiles_from for the formats of the model. */
-void fwd_find_tiles(struct forward *f);
+void fwd_measure_tiles(struct forward *f);
 
 /* Divide attention of the current pass: items and splits. */
 void fwd_plan_attention(struct forward *f);

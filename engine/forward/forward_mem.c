@@ -413,7 +413,7 @@ enum status forward_open(struct forward **f, const struct model *m, struct kvcac
     new->pool = pool;
     kern_select(&new->kern, isa_mask & ~TUNING_TILE_LEVELS);
     new->isa_mask = isa_mask;
-    fwd_find_tiles(new);
+    fwd_measure_tiles(new);
     forward_tune(new, &tuning);
     /* 4 KiB pages for the logits: most are for the rare case of a whole batch and stay
      * untouched. */

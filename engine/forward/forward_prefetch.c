@@ -117,21 +117,20 @@ static void add_share(void *arg, const struct forward *f, const struct matrix *w
     s->bytes[w->fmt] += used * (double)w->panel_rows * (double)w->row_bytes;
 }
 
-static void find_tiles_of(void *arg, const struct forward *f, const struct matrix *w)
+static void measure_tiles_of(void *arg, const struct forward *f, const struct matrix *w)
 {
-    size_t *from = arg;
-    struct kern_set tiles;
+    size_t(*from)[KERN_N_FMT] = arg;
 
-    kern_select(&tiles, f->isa_mask & TUNING_TILE_LEVELS);
-    if (tiles.gemm_x16[w->fmt] && kern_format_info(w->fmt)->act == KERN_ACT_q8_256)
-        from[w->fmt] = TUNING_TILE_COLUMNS;
+    for (int sums = 0; sums <= (int)f->prefill_sums; sums++)
+        from[sums][w->fmt] = tile_columns(w->fmt, (enum slm_sums)sums, f->isa_mask);
 }
 
-void fwd_find_tiles(struct forward *f)
+void fwd_measure_tiles(struct forward *f)
 {
     for (int fmt = 0; fmt < KERN_N_FMT; fmt++)
-        f->tiles_from[fmt] = TILES_NEVER;
-    visit_matrices(f, find_tiles_of, f->tiles_from);
+        f->tiles_from[SLM_SUMS_EXACT][fmt] = f->tiles_from[SLM_SUMS_INT8][fmt] =
+            TILES_NEVER;
+    visit_matrices(f, measure_tiles_of, f->tiles_from);
 }
 
 bool forward_prefetches(const struct forward *f, enum kern_format fmt)

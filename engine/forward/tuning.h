@@ -18,15 +18,9 @@
 #define TUNING_MAX_CHUNKS   1024
 #define TUNING_MAX_DISTANCE (1u << 20)
 
-/* Levels whose kernels multiply tiles. */
+/* Levels whose kernels multiply tiles. From how many columns (tokens of a pass) on they
+ * make products is measured for each format (tile_rule.h). */
 #define TUNING_TILE_LEVELS (1u << KERN_ISA_amx_int8 | 1u << KERN_ISA_amx_bf16)
-/* The columns (tokens of a pass) from which on products are made by tiles: unpacking
- * weights for them costs as much for one column as for many. Only for formats of
- * super-blocks, whose sums need one float step for 256 weights; where each 32 have a
- * scale, tiles are about as fast as vectors. Tiles add sums in another order, so times
- * do not decide: logits would change from run to run with them. */
-#define TUNING_TILE_COLUMNS 64
-#define TILES_NEVER         SIZE_MAX
 /* The queries from which on attention over latents multiplies by tiles: with 16 they
  * were faster than AVX-512 on that CPU, with 8 they took as long. Other attention does
  * not: tiles are off by up to 2^-14.4 of a product, and what that changes of the

@@ -223,17 +223,19 @@ static bool has_tiles(void)
     return false;
 }
 
-/* Tiles are taken for super-blocks, and never where 32 weights have a scale. */
-static void test_tiles_by_format(void **state)
+/* From some number of tokens on, which is measured, if at all. */
+static void test_tiles_are_taken_where_there_are(void **state)
 {
-    struct slm *k_quants = open_model("Q4_K_M", 1, 64, 0);
-    struct slm *blocks = open_model("MXFP4", 1, 64, 0);
+    struct slm *m = open_model("Q4_K_M", 1, 64, 0);
+    bool takes = false;
 
     (void)state;
-    assert_true(slm_tile_tokens(k_quants) == (has_tiles() ? 64 : SIZE_MAX));
-    assert_true(slm_tile_tokens(blocks) == SIZE_MAX);
-    slm_close(k_quants);
-    slm_close(blocks);
+    for (size_t n = 1; n <= 512; n++) {
+        assert_true(slm_takes_tiles(m, n) || !takes);
+        takes = slm_takes_tiles(m, n);
+        assert_true(!takes || (n > 1 && has_tiles()));
+    }
+    slm_close(m);
 }
 
 static void test_plan_is_what_is_opened(void **state)
@@ -436,7 +438,7 @@ int main(void)
         cmocka_unit_test(test_bytes_per_token),
         cmocka_unit_test(test_experts_are_counted),
         cmocka_unit_test(test_profile),
-        cmocka_unit_test(test_tiles_by_format),
+        cmocka_unit_test(test_tiles_are_taken_where_there_are),
         cmocka_unit_test(test_eval_refuses),
     };
 

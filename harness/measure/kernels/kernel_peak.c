@@ -9,6 +9,8 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/thread_pool.h"
+#include "engine/forward/tile_rule.h"
+#include "engine/forward/tuning.h"
 #include "harness/machine/probe.h"
 #include "harness/stats/stats.h"
 #include "kernels/isa.h"
@@ -44,11 +46,21 @@ static double share_of(struct kernel_work *work, struct thread_pool *pool)
     return stats_median(share, N_TURNS, scratch);
 }
 
+/* The row that the engine takes for n_x columns; NULL: no such row here. */
+static const struct kern_row *row_for(enum kern_op op, enum kern_format format, int n_x)
+{
+    uint32_t mask = isa_usable();
+
+    if ((size_t)n_x < tile_columns(format, SLM_SUMS_EXACT, mask))
+        mask &= ~TUNING_TILE_LEVELS;
+    return kern_best(op, format, mask);
+}
+
 /* NAN: no such product here. */
 static double measure(struct kernel_fixture *fixture, enum kern_format format,
                       struct thread_pool *pool)
 {
-    const struct kern_row *row = kern_best(KERN_OP_gemm_x16, format, isa_usable());
+    const struct kern_row *row = row_for(KERN_OP_gemm_x16, format, KERNEL_MANY_COLUMNS);
     struct kernel_case c = {.op = "gemm_x16",
                             .rows = kernel_hot_rows(format),
                             .cols = KERNEL_COLS,
@@ -97,7 +109,7 @@ enum status kernel_product_shares(double share[KERN_N_FMT],
 static double cold_ns(struct kernel_fixture *fixture, enum kern_op op,
                       enum kern_format format, int n_x, int n_threads)
 {
-    const struct kern_row *row = kern_best(op, format, isa_usable());
+    const struct kern_row *row = row_for(op, format, n_x);
     struct kernel_case c = {.rows = COLD_ROWS,
                             .cols = KERNEL_COLS,
                             .n_x = n_x,

@@ -88,20 +88,22 @@ static const struct probe_buffer *next_place(struct point_worker *c,
     return c->n_places ? &c->place[c->n_place_reads++ % c->n_places] : NULL;
 }
 
-/* The peak of the unit that multiplies the tokens of a step: those of few are not
- * multiplied by tiles. */
+/* The peak of the unit that multiplies the tokens of a step: whether tiles do was
+ * measured when the model was opened. */
 static enum probe_peak int8_peak(struct point_worker *c)
 {
     const struct point *p = c->p;
     int n = p->kind == POINT_PREFILL ? p->n_prompt : p->n_sequences + p->n_chunk;
 
     if (c->model) {
-        c->tile_tokens = slm_tile_tokens(c->model);
         n = n < slm_info(c->model)->n_batch ? n : slm_info(c->model)->n_batch;
+        c->step_peak =
+            slm_takes_tiles(c->model, (size_t)n) ? PROBE_PEAK_INT8 : PROBE_PEAK_VECTORS;
+        c->has_step_peak = true;
     }
-    return (size_t)n >= (c->tile_tokens ? c->tile_tokens : TILES_OF_OTHERS)
-               ? PROBE_PEAK_INT8
-               : PROBE_PEAK_VECTORS;
+    return c->has_step_peak       ? c->step_peak
+           : n >= TILES_OF_OTHERS ? PROBE_PEAK_INT8
+                                  : PROBE_PEAK_VECTORS;
 }
 
 static double probe_peak(enum probe_peak which, struct thread_pool *pool)

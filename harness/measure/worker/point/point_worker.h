@@ -67,7 +67,8 @@ struct point_worker {
     size_t n_woken;          /* such tokens, and their time */
     double woken_ms;
     double int8_gops, f32_gops; /* where samples are profiled */
-    size_t tile_tokens; /* of the model, as slm_tile_tokens(); 0: not opened yet */
+    enum probe_peak step_peak;  /* of the unit that multiplies a step, once the model */
+    bool has_step_peak;         /* was open */
     double *plain_ms; /* [2 n_tokens] malloc'ed: steps without a chunk, and room to sort
                          them */
     double step_plain_ms; /* their median; 0: without them */
