@@ -352,6 +352,17 @@ static void put_disk(struct lines *l, const struct row *r)
     put(l, "experts");
 }
 
+static void put_units(struct lines *l, const struct row *r)
+{
+    const char *them = strchr(r->unused_units, ' ') ? "them" : "it";
+
+    if (r->roof_gops > 0 && *r->unused_units && *r->engine)
+        ADD(l, "%s: nothing shows that %s uses %s", r->unused_units, r->engine, them);
+    else if (r->roof_gops > 0 && *r->unused_units)
+        ADD(l, "%s: no product here uses %s", r->unused_units, them);
+    put(l, "other units");
+}
+
 static void print_roof(struct lines *l, const struct row *r)
 {
     l->group = "The roof";
@@ -366,9 +377,7 @@ static void print_roof(struct lines *l, const struct row *r)
     else if (r->gops > 0)
         ADD(l, "%s GOPS", number_text(r->gops).text);
     put(l, "arithmetic");
-    if (r->roof_gops > 0 && r->unused_units[0])
-        ADD(l, "%s: no kernel here uses them", r->unused_units);
-    put(l, "other units");
+    put_units(l, r);
     put_disk(l, r);
     if (*row_limiter_text(r)) /* rows of older versions have evidence for no name */
         ADD(l, "%s%s%s", row_limiter_text(r), *r->limiter_why ? ": " : "",

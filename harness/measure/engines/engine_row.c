@@ -14,6 +14,9 @@
 #include "harness/base/format.h"
 #include "harness/machine/measuring.h"
 #include "harness/stats/stats.h"
+#include "kernels/isa.h"
+#include "kernels/probe/probe.h"
+#include "kernels/units.h"
 
 /* ---- before ---------------------------------------------------------------------- */
 
@@ -278,6 +281,18 @@ static void note_resident(struct engine_run *x)
         (int64_t)(own + (r->weight_bytes > copied ? r->weight_bytes - copied : 0));
 }
 
+void engine_row_units(struct row *row, uint32_t isa_mask, uint32_t unused_units)
+{
+    const bool tiles =
+        isa_mask & PROBE_TILE_LEVELS &&
+        !(row_vectors_gops(row) > 0 && row->gops > row_vectors_gops(row));
+    char units[UNITS_TEXT_MAX];
+
+    units_text(unused_units, units, sizeof units);
+    snprintf(row->unused_units, sizeof row->unused_units, "%s%s%.80s",
+             tiles ? "AMX-INT8" : "", tiles && *units ? " " : "", units);
+}
+
 /* Also that it was measured over HTTP, unlike a bench of the same version. */
 static void fill_version(struct engine_run *x)
 {
@@ -314,6 +329,7 @@ void engine_row_conclude(struct engine_run *x)
     if (engine_is_server(&x->e))
         row->load_s = x->talk.load_s;
     judge(x);
+    engine_row_units(row, isa_detected(), r->topo->unused_units);
     use_deviation(x);
     note_resident(x);
     if (!*row->detail && *x->talk.note)

@@ -46,6 +46,11 @@ void engine_row_end(struct engine_run *x, const struct engine_child *c);
 /* Why it was not measured, where the worker of the ceiling has not answered. */
 void engine_row_worker(struct engine_run *x, bool answered);
 
+/* The units of the CPU whose use by this program does not show, from its speed: it need
+ * not have AMX-INT8 unless it passes the peak of vectors. isa_mask: what is detected;
+ * unused_units: as in struct topology. */
+void engine_row_units(struct row *row, uint32_t isa_mask, uint32_t unused_units);
+
 /* The row, once the ceiling was probed again. */
 void engine_row_conclude(struct engine_run *x);
 

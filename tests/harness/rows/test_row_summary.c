@@ -150,7 +150,12 @@ static void prefill_has_a_first_token(void **state)
     strcpy(r.unused_units, "AMX-FP16 AVX512-FP16");
     print(&r);
     assert_non_null(strstr(
-        text, "  other units     AMX-FP16 AVX512-FP16: no kernel here uses them\n"));
+        text, "  other units     AMX-FP16 AVX512-FP16: no product here uses them\n"));
+    strcpy(r.unused_units, "AMX-INT8");
+    strcpy(r.engine, "llama");
+    print(&r);
+    assert_non_null(
+        strstr(text, "  other units     AMX-INT8: nothing shows that llama uses it\n"));
 }
 
 static void speculation_is_a_factor(void **state)

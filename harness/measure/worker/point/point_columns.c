@@ -6,6 +6,7 @@
  * many tokens as one.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "engine/base/clock.h"
 #include "engine/base/nodes.h"
@@ -132,6 +133,19 @@ static void note_speculation(struct point_worker *c)
                          &row->spec_speedup_hi);
 }
 
+/* Tiles that do not multiply this step: vectors are faster, or they are switched off.
+ */
+static void note_unused_tiles(struct row *row)
+{
+    char others[sizeof row->unused_units];
+
+    snprintf(others, sizeof others, "%s", row->unused_units);
+    if (strstr(others, "AMX-INT8"))
+        return;
+    snprintf(row->unused_units, sizeof row->unused_units, "AMX-INT8%s%.80s",
+             *others ? " " : "", others);
+}
+
 /* Medians of passes before, between and after the samples so far. */
 static void note_roofs(struct point_worker *c)
 {
@@ -149,6 +163,8 @@ static void note_roofs(struct point_worker *c)
     }
     if (c->vectors_gops > 0)
         row->roof_vectors_gops = c->vectors_gops;
+    else if (c->n_roof_gops && c->model && isa_detected() & PROBE_TILE_LEVELS)
+        note_unused_tiles(row);
 }
 
 void point_report(struct point_worker *c)
