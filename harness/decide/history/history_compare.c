@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "engine/base/clock.h"
 #include "harness/base/dirs.h"
 #include "harness/base/format.h"
 #include "harness/decide/gate/gate_settings.h"
@@ -149,7 +149,7 @@ enum status history_compare(const struct history_options *o, struct gate_result 
 {
     struct result_set old = {0}, fresh = {0};
     struct baseline_margins margins;
-    const time_t now = time(NULL);
+    const uint64_t begin = clock_ns();
     enum status st = read_rule(&r->rule, &margins, o, err);
 
     format_now(r->when, sizeof r->when);
@@ -161,7 +161,7 @@ enum status history_compare(const struct history_options *o, struct gate_result 
     if (o->rows.n)
         snprintf(r->side[1].name, sizeof r->side[1].name, "%.480s%s", o->rows.v[0],
                  o->rows.n > 1 ? " and others" : "");
-    r->seconds = difftime(time(NULL), now);
+    r->seconds = (double)(clock_ns() - begin) * 1e-9;
     if (st == ST_OK && o->add_to)
         st = add_verdict(r, &fresh, o, err);
     result_set_free(&old);
