@@ -85,7 +85,7 @@ struct gate_result {
     double seconds, budget_s;
     char dir[512];    /* where its files are; "": it has none */
     double injected;  /* slowdown put into B: 0.05; 0: none */
-    char notes[640];  /* what the verdict leaves out; "": nothing */
+    char notes[800];  /* what the verdict leaves out; "": nothing */
     char advice[320]; /* what to do where it is unclear; "": the usual */
 };
 

@@ -21,8 +21,9 @@ struct past {
     double unit[BASELINE_MAX_RUNS];
     size_t run[BASELINE_MAX_RUNS]; /* indices into the history's */
     char first_utc[24], last_utc[24];
-    bool changed; /* the series has a change before them */
-    size_t n_own; /* stored values that are the new ones, and do not count */
+    bool changed;   /* the series has a change before them */
+    size_t n_own;   /* stored values that are the new ones, and do not count */
+    size_t n_later; /* nor do those that were measured after the new ones */
 };
 
 struct judging {
@@ -34,7 +35,7 @@ struct judging {
     size_t n_fresh[GATE_MAX_METRICS], n_old[GATE_MAX_METRICS];
     char since[64]; /* commit and day that the least of them begin with */
     size_t n_refused;
-    char refused[400];                  /* the first of them, and why */
+    char refused[520];                  /* the first of them, and why */
     bool one_session[GATE_MAX_METRICS]; /* of the stored runs */
     size_t n_copies;                    /* the most of a series */
 };
@@ -56,7 +57,7 @@ static bool is_fresh_run(const struct judging *j, const struct result_run *run)
 
 /* Values of s that are no newer than the first new one, and none of the new ones. Room
  * for all of them is in v. */
-static size_t older_values(struct series_value *v, size_t *n_own,
+static size_t older_values(struct series_value *v, struct past *p,
                            const struct judging *j, const struct series *s,
                            const char *first_utc)
 {
@@ -65,11 +66,12 @@ static size_t older_values(struct series_value *v, size_t *n_own,
     for (size_t i = 0; i < s->n; i++) {
         const struct series_value *value = &s->v[i];
         const bool own = is_fresh_run(j, &j->old->runs[value->run]);
+        const bool later = !own && *first_utc && strcmp(value->utc, first_utc) > 0;
 
-        *n_own += own;
-        if ((*first_utc && strcmp(value->utc, first_utc) > 0) || own)
-            continue;
-        v[n++] = *value;
+        p->n_own += own;
+        p->n_later += later;
+        if (!own && !later)
+            v[n++] = *value;
     }
     return n;
 }
@@ -102,7 +104,7 @@ static enum status find_past(struct past *p, const struct judging *j,
     memset(p, 0, sizeof *p);
     if (!v)
         return err_set(err, ST_NO_MEMORY, "no memory for %zu runs", s->n);
-    const size_t n = older_values(v, &p->n_own, j, s, first_utc);
+    const size_t n = older_values(v, p, j, s, first_utc);
     const size_t skip = n > CHANGE_MAX_POINTS / 4 ? n - CHANGE_MAX_POINTS / 4 : 0;
     line.v = v + skip;
     line.n = n - skip;
@@ -197,12 +199,18 @@ static void refuse_thin(struct judging *j, const struct series *fresh,
 {
     const size_t missing = BASELINE_MIN_RUNS - p->n;
     struct shown_figure commit = {""};
+    char later[160] = "";
 
     if (p->changed && p->n)
         commit = result_run_commit(&j->old->runs[p->run[0]]);
+    if (p->n_later)
+        snprintf(later, sizeof later,
+                 " (%zu stored run%s later than the new rows, which are of %.10s, and "
+                 "do not count; was a clock wrong?)",
+                 p->n_later, p->n_later == 1 ? " is" : "s are", fresh->v[0].utc);
     refuse(j, fresh,
            "%zu stored run%s%s%s do%s not say how far runs scatter; add %zu more%s; "
-           "nothing can fail before there are %d%s",
+           "nothing can fail before there are %d%s%s",
            p->n, p->n == 1 ? "" : "s", *commit.text ? " since it changed at " : "",
            commit.text, p->n == 1 ? "es" : "", missing,
            old->n_joined      ? " (runs of a commit within three hours count as one)"
@@ -211,7 +219,8 @@ static void refuse_thin(struct judging *j, const struct series *fresh,
            BASELINE_MIN_RUNS,
            p->n_own ? " (the new rows are stored already, and are no history of their "
                       "own)"
-                    : "");
+                    : "",
+           later);
 }
 
 /* ---- a metric -------------------------------------------------------------------- */
@@ -232,10 +241,8 @@ static size_t session_values(double *out, const struct series *s, size_t from,
     size_t n_sessions = 0;
 
     for (size_t i = 0, end; i < n; i = end) {
-        const double begin = series_seconds(s->v[from + i].utc);
-
         for (end = i + 1; end < n; end++)
-            if (!(series_seconds(s->v[from + end].utc) - begin < SERIES_SESSION_S))
+            if (!series_one_session(s->v[from + i].utc, s->v[from + end].utc))
                 break;
         if (n_sessions < BASELINE_MAX_RUNS)
             out[n_sessions++] = median_of(v + i, end - i);
@@ -324,8 +331,7 @@ static enum status judge_series(struct judging *j, const struct series *fresh,
         snprintf(j->since, sizeof j->since, "%s, %.10s",
                  result_run_commit(&j->old->runs[p.run[0]]).text, p.first_utc);
     describe_side(&r->side[0], &j->old->runs[p.run[p.n - 1]]);
-    j->one_session[at] =
-        series_seconds(p.last_utc) - series_seconds(p.first_utc) < SERIES_SESSION_S;
+    j->one_session[at] = series_one_session(p.first_utc, p.last_utc);
     return ST_OK;
 }
 
@@ -373,8 +379,9 @@ static void write_notes(struct judging *j)
     for (size_t i = 0; i < r->n_metrics; i++)
         one_session |= j->one_session[i];
     if (one_session)
-        add_note(r, "The stored runs are from within three hours and do not show how "
-                    "days differ; therefore nothing fails.");
+        add_note(r, "The stored runs are from within three hours, or have no time that "
+                    "can be read, and do not show how days differ; therefore nothing "
+                    "fails.");
     if (j->n_copies) {
         char text[120];
 

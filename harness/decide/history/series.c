@@ -265,11 +265,16 @@ double series_seconds(const char *utc)
     return strptime(utc, "%Y-%m-%dT%H:%M:%SZ", &tm) ? (double)timegm(&tm) : NAN;
 }
 
+bool series_one_session(const char *first_utc, const char *utc)
+{
+    return !(series_seconds(utc) - series_seconds(first_utc) >= SERIES_SESSION_S);
+}
+
 static bool one_session(const struct result_set *h, const struct series_value *first,
                         const struct series_value *v)
 {
     return !strcmp(h->runs[first->run].commit, h->runs[v->run].commit) &&
-           series_seconds(v->utc) - series_seconds(first->utc) < SERIES_SESSION_S;
+           series_one_session(first->utc, v->utc);
 }
 
 /* The values of s are in order; scratch is [s->n]. */

@@ -71,6 +71,10 @@ void series_free(struct series_set *set);
 /* Seconds since 1970 of a text as "2026-01-15T10:15:00Z"; NAN if it is none. */
 double series_seconds(const char *utc);
 
+/* Whether two times, the later second, are of one session. Times that cannot be read
+ * are: they do not show that anything was measured under other conditions. */
+bool series_one_session(const char *first_utc, const char *utc);
+
 /* Whether two rows are of one model and setting. If not, why (may be NULL) is what
  * differs: "placement is 'spread', here 'compact'"; *n_differ (may be NULL), in how
  * many columns. */

@@ -252,6 +252,11 @@ static void what_differs_is_named(void **state)
     was = *row;
     refused(&old, &fresh, ST_UNSUPPORTED,
             "4 stored runs do not say how far runs scatter; add 1 more");
+    add_days(&old, 31, 9, 10);
+    refused(
+        &old, &fresh, ST_UNSUPPORTED,
+        "(9 stored runs are later than the new rows, which are of 2026-02-03, and do "
+        "not count; was a clock wrong?)");
     add_days(&old, 4, 10, 10);
 
     row->placement = PLACEMENT_COMPACT;
@@ -315,6 +320,16 @@ static void what_is_not_covered_is_told(void **state)
     assert_int_equal(r->verdict, GATE_UNCLEAR);
     assert_true(r->metric[0].effect.p_fail < 0.001);
     assert_non_null(strstr(r->advice, "other hours and days"));
+
+    /* nor by times that nobody can read: they do not show that days have passed */
+    for (size_t i = 0; i < old.n_rows; i++)
+        snprintf(old.rows[i].utc, sizeof old.rows[i].utc, "2026-01-%02dT00:00:00.5Z",
+                 (int)(1 + i));
+    memset(r, 0, sizeof *r);
+    r->rule = gate_rule_default();
+    assert_int_equal(baseline_compare(r, &old, &fresh, &choice, &margins, &err), ST_OK);
+    assert_int_equal(r->verdict, GATE_UNCLEAR);
+    assert_non_null(strstr(r->notes, "have no time that can be read"));
     result_set_free(&old);
     result_set_free(&fresh);
     free(r);

@@ -165,6 +165,9 @@ static void a_session_has_one_value(void **state)
     result_set_free(&h);
     assert_true(isnan(series_seconds("yesterday")));
     assert_true(series_seconds("1970-01-02T00:00:01Z") == 86401);
+    assert_true(series_one_session("2026-03-01T00:00:00Z", "2026-03-01T02:59:59Z"));
+    assert_false(series_one_session("2026-03-01T00:00:00Z", "2026-03-01T03:00:00Z"));
+    assert_true(series_one_session("2026-03-01T00:00:00Z", "10000-01-01T00:00:00Z"));
 }
 
 int main(void)
