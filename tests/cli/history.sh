@@ -26,6 +26,14 @@ done
 [ "$("$BENCH" history add h.db tree/12 tree/13/sweep.csv)" = \
     "h.db: 0 rows of 2 runs added, 2 were there already" ] || fail "record again"
 
+# A row with a stored row's time and another speed is not left out without a word.
+cp -r tree/12 twin
+sed -i 's/,ok,[0-9.]*,/,ok,17,/' twin/sweep.csv
+"$BENCH" history add h.db twin >out 2>err || fail "another speed: exit $?"
+grep -q "1 row is not added: it has the run, point, attempt and time of a stored row, and another speed" err ||
+    fail "another speed: $(cat out err)"
+"$BENCH" history add h.db tree/12 2>err >out && [ ! -s err ] || fail "the same speed: $(cat err)"
+
 # What cannot be stored leaves no database behind: here a file may have four KiB.
 code=0
 (

@@ -17,6 +17,7 @@
 
 #include "engine/base/invoker.h"
 #include "harness/base/format.h"
+#include "harness/base/progress.h"
 #include "harness/decide/history/history_db_impl.h"
 
 #define SQL_MAX 8192
@@ -171,7 +172,24 @@ struct record {
     const struct result_set *h;
     const char *commit;
     size_t n_new;
+    size_t n_other; /* not stored: another speed has their key */
 };
+
+/* Binds the key and the speed of row. */
+static bool has_other_speed(sqlite3_stmt *s, const struct result_run *run,
+                            const struct row *row)
+{
+    bool other;
+
+    bind_text(s, 1, run->id);
+    bind_text(s, 2, row->point);
+    sqlite3_bind_int64(s, 3, row->attempt == FIELD_NO_INT ? 0 : row->attempt);
+    bind_text(s, 4, row->utc);
+    sqlite3_bind_double(s, 5, row->tok_per_s);
+    other = sqlite3_step(s) == SQLITE_ROW;
+    sqlite3_reset(s);
+    return other;
+}
 
 static enum status write_rows(sqlite3 *db, const char *path, void *arg, struct err *err)
 {
@@ -180,8 +198,14 @@ static enum status write_rows(sqlite3 *db, const char *path, void *arg, struct e
     char id[24];
     size_t n;
     const struct field *f = row_fields(&n);
-    sqlite3_stmt *s = prepare_insert(db);
-    enum status st = s ? ST_OK : result_db_fail(db, path, err);
+    sqlite3_stmt *s = prepare_insert(db), *other = NULL;
+    enum status st =
+        s && sqlite3_prepare_v2(db,
+                                "SELECT 1 FROM rows WHERE run = ? AND point = ? AND "
+                                "attempt = ? AND utc = ? AND tok_per_s <> ?",
+                                -1, &other, NULL) == SQLITE_OK
+            ? ST_OK
+            : result_db_fail(db, path, err);
 
     for (size_t r = 0; r < h->n_runs && st == ST_OK; r++)
         if (h->runs[r].has_machine)
@@ -192,10 +216,14 @@ static enum status write_rows(sqlite3 *db, const char *path, void *arg, struct e
             bind_cell(s, (int)(MACHINE + k + 1), &h->rows[i], &f[k]);
         if (sqlite3_step(s) != SQLITE_DONE)
             st = result_db_fail(db, path, err);
-        record->n_new += st == ST_OK ? (size_t)sqlite3_changes(db) : 0;
+        const bool is_new = st == ST_OK && sqlite3_changes(db) > 0;
+        record->n_new += is_new;
+        record->n_other += st == ST_OK && !is_new &&
+                           has_other_speed(other, &h->runs[h->run_of[i]], &h->rows[i]);
         sqlite3_reset(s);
     }
     sqlite3_finalize(s);
+    sqlite3_finalize(other);
     return st;
 }
 
@@ -304,6 +332,19 @@ enum status history_db_check_output(const char *path, struct err *err)
     return history_db_write(path, NULL, NULL, err);
 }
 
+/* What is left out is reported: it may be another run, by a clock that was set back. */
+static void print_other(const char *path, size_t n)
+{
+    char text[4096 + 200];
+
+    snprintf(text, sizeof text,
+             "%s: %zu row%s not added: %s the run, point, attempt and time of a stored "
+             "row, and another speed",
+             format_path(path).text, n, n == 1 ? " is" : "s are",
+             n == 1 ? "it has" : "each has");
+    message_print(text);
+}
+
 enum status history_db_record(const char *path, const struct result_set *h,
                               const char *commit, size_t *n_new, struct err *err)
 {
@@ -312,5 +353,7 @@ enum status history_db_record(const char *path, const struct result_set *h,
 
     if (st == ST_OK)
         *n_new = record.n_new;
+    if (st == ST_OK && record.n_other)
+        print_other(path, record.n_other);
     return st;
 }
