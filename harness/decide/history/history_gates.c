@@ -81,9 +81,14 @@ static const char *end_word(enum gate_end end)
     return words[end];
 }
 
-/* The gate's own columns; machine: its key, or "". */
-static void describe(struct history_gate *g, const struct gate_result *r,
-                     const char *machine)
+static void set_id(struct history_gate *g, uint64_t id)
+{
+    snprintf(g->gate, sizeof g->gate, "%016llx", (unsigned long long)id);
+}
+
+/* The gate's own columns; machine: its key, or "". Returns its identity. */
+static uint64_t describe(struct history_gate *g, const struct gate_result *r,
+                         const char *machine)
 {
     const char *const known_by[] = {
         r->when,         machine,         r->host,           r->model,
@@ -93,7 +98,7 @@ static void describe(struct history_gate *g, const struct gate_result *r,
     memset(g, 0, sizeof *g);
     for (size_t i = 0; i < sizeof known_by / sizeof *known_by; i++)
         id = hash_add(id, known_by[i], strlen(known_by[i]) + 1);
-    snprintf(g->gate, sizeof g->gate, "%016llx", (unsigned long long)id);
+    set_id(g, id);
     copy(g->utc, sizeof g->utc, r->when);
     copy(g->mode, sizeof g->mode, r->mode == GATE_MODE_AB ? "ab" : "baseline");
     copy(g->end, sizeof g->end, end_word(r->end));
@@ -112,6 +117,7 @@ static void describe(struct history_gate *g, const struct gate_result *r,
     copy(g->b_compiler, sizeof g->b_compiler, r->side[1].compiler);
     g->injected = r->injected;
     g->seconds = r->seconds;
+    return id;
 }
 
 static void take_metric(struct history_gate *g, const struct gate_metric *m)
@@ -210,6 +216,29 @@ static enum status write_rows(sqlite3 *db, const char *path, struct history_gate
     return st;
 }
 
+/* Whether the gate of g->gate that is stored has other figures. */
+static bool has_others(sqlite3 *db, const struct history_gate *g,
+                       const struct gate_result *r)
+{
+    sqlite3_stmt *s = NULL;
+    bool found = false;
+
+    sqlite3_prepare_v2(db,
+                       "SELECT 1 FROM gates WHERE gate = ? AND measure = ? AND (a IS "
+                       "NOT ? OR b IS NOT ?)",
+                       -1, &s, NULL);
+    for (size_t i = 0; s && i < r->n_metrics && !found; i++) {
+        sqlite3_bind_text(s, 1, g->gate, -1, SQLITE_TRANSIENT);
+        sqlite3_bind_text(s, 2, r->metric[i].name, -1, SQLITE_TRANSIENT);
+        sqlite3_bind_double(s, 3, r->metric[i].a); /* NaN is NULL */
+        sqlite3_bind_double(s, 4, r->metric[i].b);
+        found = sqlite3_step(s) == SQLITE_ROW;
+        sqlite3_reset(s);
+    }
+    sqlite3_finalize(s);
+    return found;
+}
+
 static enum status write_gate(sqlite3 *db, const char *path, void *arg, struct err *err)
 {
     struct addition *a = arg;
@@ -219,7 +248,15 @@ static enum status write_gate(sqlite3 *db, const char *path, void *arg, struct e
 
     if (st == ST_OK && a->r->has_machine)
         st = history_db_machine(db, path, &a->r->machine, machine, err);
-    describe(&g, a->r, machine);
+    uint64_t id = describe(&g, a->r, machine);
+    if (st == ST_OK && has_others(db, &g, a->r)) {
+        /* another one of that second */
+        for (size_t i = 0; i < a->r->n_metrics; i++) {
+            id = hash_add(id, &a->r->metric[i].a, sizeof a->r->metric[i].a);
+            id = hash_add(id, &a->r->metric[i].b, sizeof a->r->metric[i].b);
+        }
+        set_id(&g, id);
+    }
     return st ? st : write_rows(db, path, &g, a, err);
 }
 

@@ -110,6 +110,29 @@ static void a_gate_comes_back_as_it_was(void **state)
     free(r);
 }
 
+/* By a clock that stands still, or of two that end at once. */
+static void two_gates_of_one_second_are_two(void **state)
+{
+    struct gate_result *r = make_gate("1970-01-01T00:00:25Z");
+    struct history_gates gates;
+    struct err err = ERR_INIT;
+    size_t n_new = 0;
+
+    (void)state;
+    unlink(path);
+    assert_int_equal(add(r->when, NULL), 2);
+    r->metric[0].b *= 0.7;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(history_gates_add(path, r, &n_new, &err), ST_OK);
+        assert_int_equal(n_new, i ? 0 : 2);
+    }
+    assert_int_equal(add(r->when, NULL), 0);
+    assert_int_equal(history_gates_read(&gates, path, &err), ST_OK);
+    assert_int_equal(gates.n, 4);
+    history_gates_free(&gates);
+    free(r);
+}
+
 static void rows_of_sweeps_and_gates_share_a_file(void **state)
 {
     struct result_set h = {.n_rows = 0};
@@ -255,6 +278,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_gate_comes_back_as_it_was),
+        cmocka_unit_test(two_gates_of_one_second_are_two),
         cmocka_unit_test(rows_of_sweeps_and_gates_share_a_file),
         cmocka_unit_test(other_gates_come_back_too),
         cmocka_unit_test(the_list_is_chosen_and_harmless),
