@@ -40,6 +40,17 @@ touch whole/sweep.csv # beside a sweep its charts show it
 rm whole/sweep.csv
 [ "$(column whole/quality.csv perplexity | wc -l)" = 2 ] || fail "$(cat whole/quality.csv)"
 
+# ---- other weights are another model, also where the time of the file was kept
+cp -p "$model" kept.gguf
+touch -d @1000000000 kept.gguf
+"$BENCH" quality -m kept.gguf -o kept --chunks 1 >out || fail "$(cat out)"
+printf 'other' | dd of=kept.gguf bs=1 seek=$(($(wc -c <kept.gguf) - 40000)) conv=notrunc 2>err
+touch -d @1000000000 kept.gguf
+"$BENCH" quality -m kept.gguf -o kept --chunks 1 >out || fail "$(cat out)"
+"$BENCH" quality -m kept.gguf -o again --chunks 1 >out || fail "$(cat out)"
+[ "$(column kept/quality.csv perplexity | tail -n 1)" = "$(column again/quality.csv perplexity)" ] ||
+    fail "figures of other weights: $(cat kept/quality.csv again/quality.csv)"
+
 # ---- a window diverges by less the longer it is, and goes on where no context reaches
 "$BENCH" quality -m "$model" --ctx 128 --chunks 12 --kv-window 16,64,0,124 \
     --cache-dir other-cache -o windows >out

@@ -24,7 +24,9 @@
 
 /* ---- models ---------------------------------------------------------------------- */
 
-/* Size and time of change; for a folder, those of its files, in any order. */
+/* Size and times of change; for a folder, those of its files, in any order. Who copies
+ * other weights here may keep the time of their last writing (cp -p, rsync, archives,
+ * reproducible images); that of the change here is the kernel's. */
 static uint64_t key_of_files(const char *path)
 {
     DIR *dir = opendir(path);
@@ -36,7 +38,8 @@ static uint64_t key_of_files(const char *path)
         snprintf(file, sizeof file, "%s%s%.255s", path, dir ? "/" : "",
                  dir ? e->d_name : "");
         if (stat(file, &st) == 0 && S_ISREG(st.st_mode)) {
-            const int64_t facts[3] = {st.st_mtim.tv_sec, st.st_mtim.tv_nsec,
+            const int64_t facts[5] = {st.st_mtim.tv_sec, st.st_mtim.tv_nsec,
+                                      st.st_ctim.tv_sec, st.st_ctim.tv_nsec,
                                       st.st_size};
 
             sum += hash_add(HASH_BEGIN, facts, sizeof facts);
