@@ -57,7 +57,7 @@ static uint64_t next_to_come(const struct client *c)
 {
     return c->work->n_users || c->n_came == c->work->n_at
                ? UINT64_MAX
-               : c->r->begin_ns + (uint64_t)(c->work->at_s[c->n_came] * 1e9);
+               : client_ns_after(c->r->begin_ns, c->work->at_s[c->n_came]);
 }
 
 static enum status start_due(struct client *c, uint64_t now, struct err *err)
@@ -290,7 +290,7 @@ enum status load_client_run(struct load_result *r, const struct load_target *tar
         r->begin_ns = c.checked_ns = clock_ns();
         c.beat_ns = r->begin_ns + HEARTBEAT_NS;
         for (size_t i = 0; i < c.n_slots && work->first_s; i++)
-            c.slots[i]->resume_ns = r->begin_ns + (uint64_t)(work->first_s[i] * 1e9);
+            c.slots[i]->resume_ns = client_ns_after(r->begin_ns, work->first_s[i]);
         set_timer(c.beat_fd, c.beat_ns, HEARTBEAT_NS);
         st = run_loop(&c, err);
         r->wall_s = (double)(clock_ns() - r->begin_ns) * 1e-9;

@@ -50,6 +50,12 @@ struct client {
     double late_max_ms;
 };
 
+/* seconds after begin_ns; UINT64_MAX, which is never, where that is ages away. */
+static inline uint64_t client_ns_after(uint64_t begin_ns, double seconds)
+{
+    return seconds < 1e9 ? begin_ns + (uint64_t)(seconds * 1e9) : UINT64_MAX;
+}
+
 /* A new one. Error: ST_NO_MEMORY. */
 enum status client_add_slot(struct client *c, struct err *err);
 

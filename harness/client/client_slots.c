@@ -168,7 +168,7 @@ static void pause_user(struct client *c, struct slot *s, uint64_t now)
         s->has_user = false;
         s->record.pause_s = 0;
     }
-    s->resume_ns = now + (uint64_t)(client_pause_s(&s->record) * 1e9);
+    s->resume_ns = client_ns_after(now, client_pause_s(&s->record));
     c->any_ok |= s->record.end == LOAD_OK;
     c->n_failed_in_row = s->record.end == LOAD_OK ? 0 : c->n_failed_in_row + 1;
 }

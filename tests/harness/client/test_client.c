@@ -206,10 +206,32 @@ static void headers_have_an_end(void **state)
     }
 }
 
+/* Times of a trace may be ages apart: more nanoseconds than 64 bits hold are no reason
+ * to send at once. */
+static void what_is_due_in_ages_is_not_sent(void **state)
+{
+    const double at_s[] = {0, 0.01, 2e10, 3e15};
+    const struct load_target target = {.url = server.url, .silence_s = 20};
+    const struct load_work work = {
+        .at_s = at_s, .n_at = 4, .n_wanted = 2, .body = body};
+    struct load_result r;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    if (load_client_check(&(struct err)ERR_INIT))
+        skip();
+    set_server(0, NULL, NULL);
+    assert_int_equal(load_client_run(&r, &target, &work, &err), ST_OK);
+    assert_int_equal(r.n_started, 2);
+    load_result_free(&r);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_dropped_request_has_failed),
-                                       cmocka_unit_test(headers_have_an_end)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_dropped_request_has_failed),
+        cmocka_unit_test(headers_have_an_end),
+        cmocka_unit_test(what_is_due_in_ages_is_not_sent)};
 
     return cmocka_run_group_tests(tests, open_server, NULL);
 }
