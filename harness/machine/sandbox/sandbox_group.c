@@ -17,6 +17,8 @@
 
 #include "harness/base/sysfile.h"
 
+#define FIRST_TIME_NAMESPACE 4026531834u /* its inode, on every kernel */
+
 /* ---- names ----------------------------------------------------------------------- */
 
 /* Field 22 of /proc/<pid>/stat, counted behind the name's closing parenthesis (the
@@ -35,19 +37,30 @@ static unsigned long long start_time(const char *root, const char *who)
     return p && sscanf(p, " %llu", &start) == 1 ? start : 0;
 }
 
-/* "pid:[4026531836]" */
-static unsigned long long pid_namespace(const char *root)
+/* The namespace of that kind, as "pid:[4026531836]"; 0: the kernel has none. */
+static unsigned long long namespace_of(const char *root, const char *kind)
 {
     char path[SYSFILE_PATH_MAX], text[64];
     unsigned long long inode = 0;
 
-    if (!sysfile_path(path, sizeof path, root, "/proc/self/ns/pid"))
+    snprintf(text, sizeof text, "/proc/self/ns/%s", kind);
+    if (!sysfile_path(path, sizeof path, root, text))
         return 0;
     const ssize_t n = readlink(path, text, sizeof text - 1);
     if (n <= 0)
         return 0;
     text[n] = '\0';
-    return sscanf(text, "pid:[%llu]", &inode) == 1 ? inode : 0;
+    return sscanf(text, "%*[a-z]:[%llu]", &inode) == 1 ? inode : 0;
+}
+
+/* Where numbers and start times of processes mean the same: each namespace of times
+ * counts from another boot. */
+static unsigned long long namespaces(const char *root)
+{
+    const unsigned long long time = namespace_of(root, "time");
+    const bool is_usual = time == 0 || time == FIRST_TIME_NAMESPACE;
+
+    return namespace_of(root, "pid") | (is_usual ? 0 : time << 32);
 }
 
 void maker_self(struct maker *m, const char *root)
@@ -57,7 +70,7 @@ void maker_self(struct maker *m, const char *root)
     m->pid = getpid();
     snprintf(who, sizeof who, "%d", (int)m->pid);
     m->start = start_time(root, who);
-    m->pidns = pid_namespace(root);
+    m->pidns = namespaces(root);
 }
 
 void group_name(const struct maker *m, const char *what, char *buf, size_t cap)
@@ -84,7 +97,7 @@ bool maker_may_live(const struct maker *m, const char *root)
 {
     char who[32];
 
-    if (m->pidns != pid_namespace(root))
+    if (m->pidns != namespaces(root))
         return true;
     snprintf(who, sizeof who, "%d", (int)m->pid);
     const unsigned long long start = start_time(root, who);

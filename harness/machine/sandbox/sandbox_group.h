@@ -19,7 +19,8 @@
 struct maker {
     pid_t pid;
     unsigned long long start; /* field 22 of /proc/<pid>/stat; 0 unknown */
-    unsigned long long pidns; /* inode of his pid namespace; 0 unknown */
+    unsigned long long pidns; /* inode of his pid namespace, 0 unknown; above bit 32
+                                 that of his time namespace, unless it is the first */
 };
 
 void maker_self(struct maker *m, const char *root);
@@ -30,7 +31,7 @@ void group_name(const struct maker *m, const char *what, char *buf, size_t cap);
 /* Take such a name apart; is_self tells the leaf our own processes wait in. */
 bool group_parse(const char *name, struct maker *m, bool *is_self);
 
-/* Is the process still there (or not for us to judge: another pid namespace)? */
+/* Is the process still there (or not for us to judge: another namespace)? */
 bool maker_may_live(const struct maker *m, const char *root);
 
 /* ---- directories and files ------------------------------------------------------- */

@@ -70,6 +70,26 @@ static void removes_only_the_dead(void **state)
     assert_true(tree_exists(root, "/sys/fs/cgroup/user/slmbench.51.1.8800.4026539999"));
     assert_true(tree_exists(root, "/sys/fs/cgroup/user/slmbench.foreign"));
     assert_int_equal(sandbox_clean_leftovers(root), 0);
+
+    /* from a namespace of times, whose processes have other start times there */
+    snprintf(link, sizeof link, "%s/proc/self/ns/time", root);
+    assert_int_equal(symlink("time:[4026532500]", link), 0);
+    tree_put(root, "/proc/self/stat",
+             "50 (a) S 1 1 1 0 -1 4194560 1 0 0 0 1 2 0 0 20 0 1 0 9900 1 1\n");
+    struct maker elsewhere, here;
+    char name[96], path[200];
+    maker_self(&elsewhere, root);
+    assert_int_equal(unlink(link), 0);
+    assert_int_equal(symlink("time:[4026531834]", link), 0); /* the first one */
+    maker_self(&here, root);
+    assert_int_equal(here.pidns, 4026531836);
+    elsewhere.pid = 50;
+    elsewhere.start = 123;
+    group_name(&elsewhere, "1", name, sizeof name);
+    snprintf(path, sizeof path, "/sys/fs/cgroup/user/%s", name);
+    tree_mkdir(root, path);
+    assert_int_equal(sandbox_clean_leftovers(root), 0);
+    assert_true(tree_exists(root, path));
 }
 
 /* ---- real groups ----------------------------------------------------------------- */
