@@ -11,6 +11,7 @@
 #include "engine/base/clock.h"
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
+#include "harness/base/patience.h"
 #include "harness/measure/engines/engine_output.h"
 
 #define TICK_MS 200
@@ -45,6 +46,7 @@ static void check_rest(struct engine_child *c, const struct child *child)
 static void wait_for(struct engine_child *c, struct child *child)
 {
     const uint64_t begin = clock_ns();
+    struct patience waits = patience_begin(begin);
     bool is_open = true;
 
     while (c->end == ENGINE_ENDED && !child_has_ended(child)) {
@@ -59,7 +61,7 @@ static void wait_for(struct engine_child *c, struct child *child)
         c->wall_s = (double)(clock_ns() - begin) * 1e-9;
         if (interrupted())
             c->end = ENGINE_INTERRUPTED;
-        else if (c->wall_s > c->limit_s)
+        else if (patience_look(&waits, clock_ns()) > c->limit_s)
             c->end = ENGINE_HUNG;
         if (c->tick)
             c->tick(c->arg, c->wall_s);

@@ -16,6 +16,7 @@
 #include "engine/base/json_read.h"
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
+#include "harness/base/patience.h"
 #include "harness/base/parse.h"
 
 #define TICK_MS     200
@@ -133,7 +134,7 @@ static void read_line(void *arg, const char *line, size_t len)
 static enum status wait_answer(struct worker_client *c, double timeout_s,
                                json_t **answer, const char *doing, struct err *err)
 {
-    uint64_t received = clock_ns();
+    struct patience silence = patience_begin(clock_ns());
     struct pollfd pfd = {.fd = c->child.out, .events = POLLIN};
     bool alive = true;
 
@@ -150,11 +151,11 @@ static enum status wait_answer(struct worker_client *c, double timeout_s,
         }
         if (ready > 0) {
             alive = child_read_lines(&c->child, read_line, c);
-            received = clock_ns();
+            silence = patience_begin(clock_ns());
         } else if (c->p.tick) {
             c->p.tick(c->p.arg, NULL, 0);
         }
-        if ((double)(clock_ns() - received) * 1e-9 > timeout_s) {
+        if (patience_look(&silence, clock_ns()) > timeout_s) {
             ended(c, WORKER_SILENT);
             return err_set(err, ST_IO, "%s, %.200s, has sent nothing for %g s while %s",
                            c->p.who, c->p.program, timeout_s, doing);

@@ -5,6 +5,7 @@
 #include "tests/support/test.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -46,7 +47,9 @@ static enum status play(struct worker_client *c, const char *script, bool hears,
     const struct worker_params p = {.who = "it",
                                     .program = path,
                                     .command = "worker",
-                                    .timeout_s = strstr(script, "sleep") ? 0.4 : 60,
+                                    .timeout_s = strstr(script, "STOP")    ? 2
+                                                 : strstr(script, "sleep") ? 0.4
+                                                                           : 60,
                                     .tick = on_tick,
                                     .hear = hears ? on_message : NULL,
                                     .arg = heard};
@@ -111,7 +114,7 @@ static void it_says_why_it_gives_up(void **state)
     worker_client_close(&c);
 }
 
-/* What it had measured has been heard, and its last output is known. */
+/* What it had measured is there, and its last output is known. */
 static void it_dies(void **state)
 {
     struct worker_client c;
@@ -154,6 +157,32 @@ static void it_says_nothing(void **state)
     worker_client_close(&c);
 }
 
+/* Ctrl-Z, or a frozen container: both are stopped for longer than the silence that is
+ * allowed, and neither is silent. */
+static void a_stop_of_both_is_no_silence(void **state)
+{
+    const pid_t pid = test_fork();
+    int status;
+
+    (void)state;
+    if (!pid) {
+        struct worker_client c;
+        struct heard h;
+        struct err err = ERR_INIT;
+        char self[16];
+
+        snprintf(self, sizeof self, "%d", (int)getpid());
+        setenv("WHO_WAITS", self, 1);
+        _exit(play(&c,
+                   HELLO "kill -STOP $WHO_WAITS; sleep 2.2; kill -CONT $WHO_WAITS\n"
+                         "sleep 0.1; echo '{\"done\": true}'; read line",
+                   true, &h, &err) != ST_OK);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void it_says_nonsense(void **state)
 {
     static const char *const scripts[] = {HELLO "echo 'what a nice day'; read line",
@@ -178,6 +207,7 @@ int main(void)
         cmocka_unit_test(it_says_why_it_gives_up),
         cmocka_unit_test(it_dies),
         cmocka_unit_test(it_says_nothing),
+        cmocka_unit_test(a_stop_of_both_is_no_silence),
         cmocka_unit_test(it_says_nonsense),
     };
 
