@@ -4,6 +4,7 @@
 import json
 import os
 import random
+import signal
 import socket
 import struct
 import sys
@@ -211,6 +212,24 @@ def all_faults(n, duration, largest):
     return settled()
 
 
+def stopped():
+    """A server that is stopped for longer than its --timeout, as in a frozen container,
+    first reads what has come, and then gives connections up."""
+    t = Server(model, "--ctx", "128", "--timeout", "1", "--chat-template", "zephyr")
+    whole = post({"prompt": "a", "max_tokens": 2})
+    c = socket.create_connection((t.host, t.port), timeout=60)
+    c.sendall(whole[:-5])
+    time.sleep(0.3)
+    t.child.send_signal(signal.SIGSTOP)
+    c.sendall(whole[-5:])
+    time.sleep(3)
+    t.child.send_signal(signal.SIGCONT)
+    got = reply(c)
+    check(got == 200, "a request that came while the server was stopped:", got)
+    c.close()
+    check(t.stop() == 0, "stopped with an error after a stop")
+
+
 # What a process takes once (all pages of the KV cache, buffers of whole chunks, tables,
 # masks of grammars) it takes first.
 for _ in range(SEQUENCES):
@@ -225,4 +244,5 @@ print("after 100 requests: %d bytes, %d descriptors; after %d more: %d bytes (%+
       % (*before, n_requests, after[0], (after[0] / before[0] - 1) * 100, after[1]))
 check(after[1] <= before[1], "descriptors are lost:", before, after)
 check(s.stop() == 0, "stopped with an error:", s.said())
+stopped()
 check(not s.said(), "not quiet:", s.said())
