@@ -169,8 +169,10 @@ void row_set_text(struct row *r, const struct field *field, const char *text)
 {
     char *cell = (char *)r + field->offset;
 
+    /* a column's usual value has one form, however a table has it */
     if (field->kind == FIELD_KIND_ENUM)
-        *(int *)(void *)cell = row_enum_value(field->choices, text);
+        *(int *)(void *)cell = row_enum_value(
+            field->choices, field->empty && !strcmp(text, field->empty) ? "" : text);
     else
         text_harmless(cell, field->cap, text);
 }

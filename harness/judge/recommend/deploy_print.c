@@ -259,7 +259,7 @@ static void print_slmbench(FILE *f, const struct deploy *d)
         put_option(f, "--kv-type", row_kv_type_text(r));
     if (r->kv_window > 0 && r->kv_window <= 1 << 24)
         put_count(f, "--kv-window", (int)r->kv_window);
-    if (r->prefill_sums == SLM_SUMS_INT8)
+    if (*row_prefill_sums_text(r))
         put_option(f, "--prefill-sums", row_prefill_sums_text(r));
     if (*row_residency_text(r) && strcmp(row_residency_text(r), "memory") != 0)
         put_option(f, "--weights", row_residency_text(r));

@@ -15,6 +15,7 @@
 #include "harness/judge/recommend/recommend_choice.h"
 
 #include <math.h>
+#include <strings.h>
 
 #include "kernels/kernels.h"
 
@@ -107,20 +108,33 @@ static int weights_rank(const struct row *r)
 }
 
 /* Keys and values in BF16 and Q8_0 cost less than weights in that type do, those in
- * Q4_0 about as much as weights in Q5_0 (docs/quality.md). */
+ * Q4_0 about as much as weights in Q5_0 (docs/quality.md). Types of other programs and
+ * versions rank last: what they lose is not known. */
 static int kv_rank(const struct row *r)
 {
-    return r->kv_type == KERN_KV_q4_0   ? rank_of(QUANTMIX_Q5_0)
-           : r->kv_type == KERN_KV_q8_0 ? rank_of(QUANTMIX_Q8_0)
-           : r->kv_type == KERN_KV_bf16 ? rank_of(QUANTMIX_BF16)
-                                        : 0;
+    switch (r->kv_type) {
+    case FIELD_NO_ENUM:
+    case KERN_KV_f16:
+        return 0;
+    case KERN_KV_bf16:
+        return rank_of(QUANTMIX_BF16);
+    case KERN_KV_q8_0:
+        return rank_of(QUANTMIX_Q8_0);
+    case KERN_KV_q4_0:
+        return rank_of(QUANTMIX_Q5_0);
+    default:
+        return strcasecmp(row_kv_type_text(r), "f32") ? QUANTMIX_N : 0;
+    }
 }
 
 /* int8 sums add .00005 to .00016 to a divergence (docs/quality.md): with them, weights
  * in Q8_0 are between Q8_0 and Q6_K. */
 static int sums_rank(const struct row *r)
 {
-    return r->prefill_sums == SLM_SUMS_INT8 ? rank_of(QUANTMIX_Q6_K) : 0;
+    return r->prefill_sums == SLM_SUMS_INT8    ? rank_of(QUANTMIX_Q6_K)
+           : r->prefill_sums == SLM_SUMS_EXACT ? 0
+           : r->prefill_sums == FIELD_NO_ENUM  ? 0
+                                               : QUANTMIX_N;
 }
 
 int quality_rank(const struct row *r)

@@ -110,6 +110,24 @@ static void int8_sums_are_a_loss(void **state)
     assert_int_equal(quality_rank(&r), rank("Q4_K_M"));
 }
 
+/* What another program or version has done loses nobody knows how much. */
+static void unknown_sums_and_caches_rank_last(void **state)
+{
+    struct row r = point("F16", 160, 2, 0, 1);
+
+    (void)state;
+    row_set_text(&r, row_field("prefill_sums"), "exact");
+    assert_int_equal(r.prefill_sums, FIELD_NO_ENUM);
+    assert_int_equal(quality_rank(&r), rank("F16"));
+    row_set_text(&r, row_field("prefill_sums"), "int4");
+    assert_true(quality_rank(&r) > rank("Q1_0"));
+    row_set_text(&r, row_field("prefill_sums"), "");
+    row_set_text(&r, row_field("kv_type"), "q2_x");
+    assert_true(quality_rank(&r) > rank("Q1_0"));
+    row_set_text(&r, row_field("kv_type"), "f32");
+    assert_int_equal(quality_rank(&r), rank("F16"));
+}
+
 static void types_below_four_bits_are_few_bits(void **state)
 {
     static const char *const few[] = {"Q3_K_L", "IQ3_M", "Q2_K", "IQ1_S", "TQ2_0"};
@@ -134,6 +152,7 @@ int main(void)
         cmocka_unit_test(ranks_by_bits_are_exact),
         cmocka_unit_test(a_kv_cache_of_few_bits_is_a_loss),
         cmocka_unit_test(int8_sums_are_a_loss),
+        cmocka_unit_test(unknown_sums_and_caches_rank_last),
         cmocka_unit_test(types_below_four_bits_are_few_bits),
     };
 
