@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
+#include "harness/base/format.h"
 #include "harness/base/sysfile.h"
 #include "harness/machine/sandbox/cgroup.h"
 
@@ -489,4 +490,13 @@ bool noise_disturbed(const struct noise *d, char *why, size_t cap)
 
     snprintf(why, cap, "%s", valid ? "" : text + sizeof lead - 1);
     return !valid;
+}
+
+void noise_remark(const struct noise *d, char *text, size_t cap)
+{
+    if (d->clock_set_s)
+        text_append(text, cap,
+                    "%sthe machine's clock was set by %+d s during it: times of rows "
+                    "before and after are of two clocks",
+                    *text ? "; " : "", d->clock_set_s);
 }

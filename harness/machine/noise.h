@@ -101,4 +101,8 @@ bool noise_verdict(const struct noise *d, double drift, char *buf, int cap);
  * "steal 4 %, waiting 12 %", into why; "" if nothing. */
 bool noise_disturbed(const struct noise *d, char *why, size_t cap);
 
+/* Appends to text what disturbed nothing and yet is to be known: that somebody set the
+ * clock. */
+void noise_remark(const struct noise *d, char *text, size_t cap);
+
 #endif

@@ -337,5 +337,6 @@ void engine_row_conclude(struct engine_run *x)
     if (!*row->detail && !r->fits)
         snprintf(row->detail, sizeof row->detail,
                  "does not fit: paged from disk, including the reads while loading");
+    noise_remark(&x->noise, row->detail, sizeof row->detail);
     measuring_remark(row->detail, sizeof row->detail);
 }

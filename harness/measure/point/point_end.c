@@ -231,6 +231,9 @@ void point_conclude(struct point_run *r)
     doubt_threads(r);
     doubt_nodes(r);
     doubt_depth(r);
-    if (row->status == ROW_STATUS_OK || row->status == ROW_STATUS_PARTIAL)
+    if (row->status == ROW_STATUS_OK || row->status == ROW_STATUS_PARTIAL) {
+        if (r->has_noise)
+            noise_remark(&r->noise, row->detail, sizeof row->detail);
         measuring_remark(row->detail, sizeof row->detail);
+    }
 }

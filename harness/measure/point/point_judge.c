@@ -148,11 +148,6 @@ static void fill_noise(struct row *row, const struct noise *noise, double n_toke
     row->throttled_pct = 100 * noise_throttled_share(noise);
     own.expects_throttling = row->cpus_quota > 0;
     noise_verdict(&own, is_significant ? drift->drift : 0, verdict, sizeof verdict);
-    if (noise->clock_set_s)
-        snprintf(row->detail, sizeof row->detail,
-                 "the machine's clock was set by %+d s during it: times of rows before "
-                 "and after are of two clocks",
-                 noise->clock_set_s);
     snprintf(row->validity, sizeof row->validity, "%s", verdict);
 }
 

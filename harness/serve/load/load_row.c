@@ -104,6 +104,9 @@ static void fill_validity(struct row *row, const struct load_settings *s,
 {
     char why[200] = "";
 
+    if (noise->suspended_ns)
+        text_append(why, sizeof why, ", slept %.3g s",
+                    (double)noise->suspended_ns * 1e-9);
     if (r->late_p99_ms > s->max_late_ms)
         text_append(why, sizeof why, ", client late by %.1f ms", r->late_p99_ms);
     if (f->sent_late_ms > s->max_late_ms)
@@ -173,5 +176,6 @@ void load_row_fill(struct row *row, const struct load_settings *s,
     add_detail(row, f->n_too_many, f->n,
                "answers had more tokens by the server's usage than were requested: "
                "their pieces are counted");
+    noise_remark(noise, row->detail, sizeof row->detail);
     fill_validity(row, s, f, r, noise);
 }

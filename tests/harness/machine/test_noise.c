@@ -157,8 +157,14 @@ static void verdict_thresholds(void **state)
     assert_false(noise_verdict(&d, 0, text, sizeof text));
     assert_string_equal(text, "disturbed: slept 90 s");
     d = quiet;
-    d.clock_set_s = 3600;
+    d.clock_set_s = -3600;
     assert_true(noise_verdict(&d, 0, text, sizeof text));
+    char remark[200] = "the budget of 2 s ended it after 5 samples";
+    noise_remark(&quiet, remark, sizeof remark);
+    assert_string_equal(remark, "the budget of 2 s ended it after 5 samples");
+    noise_remark(&d, remark, sizeof remark);
+    assert_memory_equal(remark, "the budget of 2 s ended it after 5 samples; the ", 48);
+    assert_non_null(strstr(remark, "clock was set by -3600 s"));
 
     /* several causes; those that do not fit are left out whole */
     d = quiet;
