@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * random.h - small random number generators, reproducible from a seed on every machine
+ * random.h - small random number generators, reproducible from a seed on every machine,
+ * and such a seed
  *
  * Not for secrets. Threading: a state belongs to one thread at a time.
  */
@@ -9,6 +10,24 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/random.h>
+
+#include "engine/base/clock.h"
+
+/* A number that nobody has chosen: another one in each process, also where a clock
+ * stands still or begins again at each start. */
+static inline uint64_t random_number(void)
+{
+    uint64_t v = 0;
+
+    return getrandom(&v, sizeof v, 0) == sizeof v ? v : clock_ns();
+}
+
+/* A seed where nobody has chosen one: short enough to be typed again, not 0. */
+static inline uint64_t random_seed(void)
+{
+    return (random_number() >> 33) + 1;
+}
 
 /* 64 random bits; any initial state is valid. splitmix64: Steele, Lea and Flood 2014,
  * "Fast splittable pseudorandom number generators". */

@@ -17,6 +17,8 @@
 
 #include "engine/base/invoker.h"
 
+#define MAX_SAME 1000
+
 /* To who has called sudo: they are to read, remove and give away what is in it. */
 static void give(const char *dir)
 {
@@ -100,4 +102,8 @@ void dirs_results(char *buf, size_t cap, const char *kind)
     strftime(utc, sizeof utc, "%Y%m%dT%H%M%SZ", &tm);
     snprintf(buf, cap, "%s/%s%s-%s", dirs_results_root(), kind, *host ? host : "host",
              utc);
+    /* a clock that was set back, or two of one second */
+    const size_t used = strlen(buf);
+    for (int n = 2; n < MAX_SAME && !access(buf, F_OK); n++)
+        snprintf(buf + used, cap - used, "-%d", n);
 }

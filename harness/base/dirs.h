@@ -20,8 +20,8 @@ enum status dirs_make(const char *path, struct err *err);
  * "results". */
 const char *dirs_results_root(void);
 
-/* <that folder>/<kind><host>-<utc> into buf: the default directory of results.
- * kind: "", or "gate-" */
+/* <that folder>/<kind><host>-<utc> into buf: the default directory of results, with a
+ * number behind it where there is one of that name. kind: "", or "gate-" */
 void dirs_results(char *buf, size_t cap, const char *kind);
 
 #endif

@@ -169,7 +169,7 @@ int cmd_gate(int argc, char **argv)
         OPT_STR(0, "budget", &o.budget, "TIME", "longest time: 90s, 10m (default), 1h"),
         OPT_STR(0, "margin", &o.margin, "P", "accepted slowdown, percent (default: 2)"),
         OPT_STR(0, "inject-slowdown", &o.inject, "P", "slow B down by P percent, as a test"),
-        OPT_U64(0, "seed", &o.seed, "N", "random seed (default: current time)"),
+        OPT_U64(0, "seed", &o.seed, "N", "seed (default: a random one)"),
         OPT_STR('o', "output", &o.out, "DIR", "default: results/gate-<host>-<utc>"),
         OPT_STR(0, "add-to", &o.add_to, "DB", "add the verdicts to this database of `bench history`"),
         OPT_STR(0, "json", &o.outputs.json, "FILE", "the result as JSON"),

@@ -110,10 +110,21 @@ size_t result_paths_keep(char **paths, size_t n)
     return kept;
 }
 
+/* The names of sweeps end with when they began. */
+static bool is_newer(const struct stat *a, const char *a_name, const struct stat *b,
+                     const char *b_name)
+{
+    if (a->st_mtim.tv_sec != b->st_mtim.tv_sec)
+        return a->st_mtim.tv_sec > b->st_mtim.tv_sec;
+    if (a->st_mtim.tv_nsec != b->st_mtim.tv_nsec)
+        return a->st_mtim.tv_nsec > b->st_mtim.tv_nsec;
+    return strcmp(a_name, b_name) > 0;
+}
+
 enum status result_newest(char *path, size_t cap, struct err *err)
 {
     const char *folder = dirs_results_root();
-    struct stat info, newest = {.st_mtime = 0};
+    struct stat info, newest = {.st_size = 0};
     const struct dirent *e;
     DIR *d = opendir(folder);
     bool found = false;
@@ -124,7 +135,7 @@ enum status result_newest(char *path, size_t cap, struct err *err)
         if (e->d_name[0] == '.' ||
             snprintf(dir, sizeof dir, "%s/%s", folder, e->d_name) >= (int)sizeof dir ||
             strlen(dir) >= cap || !has_sweep(dir, &info) ||
-            (found && info.st_mtime <= newest.st_mtime))
+            (found && !is_newer(&info, dir, &newest, path)))
             continue;
         newest = info;
         found = true;

@@ -133,6 +133,10 @@ done
 "$BENCH" sweep -c quick --dry-run --seed 4 >c
 cmp a b || fail "the order is not repeatable"
 ! cmp -s a c || fail "the order does not depend on the seed"
+"$BENCH" sweep -m nano:Q4_0 --threads 1 --ctx 0 --prefill none --mem none --no-probe --dry-run >d
+seed=$(sed -n 's/.*, seed \([0-9]*\).*/\1/p' d)
+since=$(($(date +%s) - seed))
+[ $since -lt -1 ] || [ $since -gt 60 ] || fail "the seed is the time, which others have, too: $(cat d)"
 
 # ---- a list of quantisations is a model for each, on the command line and in a configuration
 echo 'models: ["nano:Q4_K_M,Q8_0", nano:F16]' >list.yaml

@@ -29,7 +29,7 @@ struct gate_options {
     /* how it measures; texts, which override the configuration */
     const char *config, *model, *b_model, *threads, *prefill, *ctx, *weights, *mem;
     const char *budget, *margin, *inject;
-    uint64_t seed; /* 0: the current time */
+    uint64_t seed; /* 0: a random one */
 
     /* outputs */
     const char *out; /* directory; NULL: results/gate-<host>-<utc> */

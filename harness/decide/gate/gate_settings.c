@@ -9,9 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "engine/base/random.h"
 #include "harness/base/program.h"
 #include "harness/base/format.h"
 #include "harness/base/parse.h"
@@ -334,7 +333,7 @@ enum status gate_settings_make(struct gate_settings *s, const struct gate_option
     if (st == ST_OK)
         st = set_options(s, o, topo, err);
     if (!s->setup.seed)
-        s->setup.seed = (uint64_t)time(NULL) ^ (uint64_t)getpid() << 32;
+        s->setup.seed = random_seed();
     if (st == ST_OK && !*s->model_text)
         st = err_set(err, ST_USAGE,
                      "name the model: -m FILE.gguf, -m SHAPE:QUANT, or a configuration "

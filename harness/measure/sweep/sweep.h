@@ -54,8 +54,8 @@ struct sweep_settings {
     int n_engines;
     uint64_t mem_limits[SWEEP_MAX_LIMITS]; /* bytes; 0: none */
     int n_mem_limits;                      /* one at least */
-    struct point base; /* what all points have alike. seed: for the order, too; 0: the
-                          current time. n_tokens: for decode points */
+    struct point base; /* what all points have alike. seed: for the order, too; 0: a
+                          random one. n_tokens: for decode points */
     int n_passes;      /* most passes of a prefill point, runs of a speculate point */
     int n_launches;    /* of each point */
     int max_launches;  /* of a point whose interval is too wide; fewer than n_launches:

@@ -7,10 +7,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "engine/base/outfile.h"
+#include "engine/base/random.h"
 #include "harness/base/progress.h"
 #include "harness/machine/cache.h"
 #include "harness/machine/cores.h"
@@ -121,7 +121,7 @@ static enum status settings_from_request(struct sweep_settings *s,
     if (status)
         return status;
     if (!s->base.setup.seed)
-        s->base.setup.seed = (uint64_t)time(NULL);
+        s->base.setup.seed = random_seed();
     s->base.setup.isa_disabled = isa_detected() & ~isa_usable();
     s->ctx_usual = !q->config && !setting_given(&q->settings, SETTING_ctx);
     if (absolute_cache_dir(s, q->cache_dir, err))

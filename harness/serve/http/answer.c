@@ -7,22 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/random.h"
 
 /* Pieces that are read of a completion before others have their turn. */
 #define MAX_PIECES 64
-
-static uint64_t random_number(void)
-{
-    uint64_t v = 0;
-
-    if (getrandom(&v, sizeof v, 0) != sizeof v)
-        v = clock_ns();
-    return v;
-}
 
 /* ---- beginning ------------------------------------------------------------------- */
 

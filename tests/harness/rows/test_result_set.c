@@ -5,6 +5,7 @@
  */
 #include "tests/support/result_scratch.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <sqlite3.h>
 
@@ -485,6 +486,39 @@ static void there_is_an_end_of_rows_and_runs(void **state)
     assert_string_equal(err.msg, "p: more than 20000 runs are too many");
 }
 
+/* Among several sweeps of one second that which was written last, else that which began
+ * last. */
+static void the_newest_sweep_is_one(void **state)
+{
+    char folder[256], path[300], found[300];
+    struct err err = ERR_INIT;
+
+    (void)state;
+    strcpy(folder, scratch_path("newest"));
+    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(setenv("SLMBENCH_RESULTS", folder, 1), 0);
+    for (int same = 0; same < 2; same++) {
+        for (int i = 0; i < 9; i++) {
+            const struct timespec t = {1700000000, same ? 5 : 100 - i};
+            FILE *f;
+
+            snprintf(path, sizeof path, "%s/h-20260101T00000%dZ", folder, (7 * i) % 9);
+            if (!same)
+                assert_int_equal(mkdir(path, 0700), 0);
+            strcat(path, "/sweep.csv");
+            f = fopen(path, "w");
+            assert_non_null(f);
+            fputs("utc\n", f);
+            fclose(f);
+            assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[]){t, t}, 0),
+                             0);
+        }
+        assert_int_equal(result_newest(found, sizeof found, &err), ST_OK);
+        assert_non_null(strstr(found, same ? "T000008Z" : "T000000Z"));
+    }
+    unsetenv("SLMBENCH_RESULTS");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -500,6 +534,7 @@ int main(void)
         cmocka_unit_test(machines_have_their_latest_rows),
         cmocka_unit_test(many_machines),
         cmocka_unit_test(there_is_an_end_of_rows_and_runs),
+        cmocka_unit_test(the_newest_sweep_is_one),
     };
 
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
