@@ -101,9 +101,12 @@ enum status trace_read_azure(struct load_text *text, const char *line, size_t le
         !is_within(day.tm_min, 0, 59) || !(seconds >= 0 && seconds < 61))
         return err_set(err, ST_INPUT,
                        "no time and two numbers of tokens as in `" AZURE "`");
+    const int mday = day.tm_mday;
     day.tm_year -= 1900;
     day.tm_mon--;
     text->at_s = (double)timegm(&day) + seconds; /* zones of one file are equal */
+    if (day.tm_mday != mday)
+        return err_set(err, ST_INPUT, "its month has no day %d", mday);
     return set_tokens(&text->n_prompt, n_prompt, "ContextTokens", err) ||
                    set_tokens(&text->n_output, n_output, "GeneratedTokens", err)
                ? err->code

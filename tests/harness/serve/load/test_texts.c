@@ -264,6 +264,9 @@ static void wrong_lines_are_named(void **state)
          "line 2: no time"},
         {"TIMESTAMP,ContextTokens,GeneratedTokens\n2023-1-1 24:0:nan,1,2",
          "line 2: no time"},
+        {"TIMESTAMP,ContextTokens,GeneratedTokens\n2024-02-29 0:0:0,1,2\n2023-02-29 "
+         "0:0:0,1,2",
+         "line 3: its month has no day 29"},
         {"{\"messages\":[],\"hash_ids\":[1,2,3]}", "has no prompt"},
         {"{\"prompt\":\"\"}", "line 1: no JSON object"},
         {"{\"prompt\":7}", "line 1: no JSON object"},
