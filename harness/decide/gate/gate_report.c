@@ -12,91 +12,79 @@
 #include "harness/decide/gate/gate_options.h"
 #include "harness/decide/gate/gate_run.h"
 
-/* What writes one form, for textfile_write(). */
-struct form {
+/* By enum gate_form; JSON is written by textfile_write_json(). */
+static const struct form {
+    const char *name;
     void (*write)(FILE *f, const struct gate_result *r);
+} forms[GATE_N_FORMS] = {
+    [GATE_JSON] = {GATE_JSON_NAME, NULL},
+    [GATE_MARKDOWN] = {"gate.md", gate_markdown_write},
+    [GATE_JUNIT] = {"junit.xml", gate_junit_write},
+    [GATE_ANNOTATIONS] = {"annotations.txt", gate_annotations_write},
+    [GATE_METRICS] = {"gate.prom", gate_metrics_write},
+    [GATE_BADGE] = {"badge.svg", gate_badge_write},
+    [GATE_PAGE] = {"gate.html", gate_page_write},
+};
+
+struct writing {
+    const struct form *form;
     const struct gate_result *r;
 };
 
 static void write_form(FILE *f, const void *arg)
 {
-    const struct form *form = arg;
+    const struct writing *w = arg;
 
-    form->write(f, form->r);
+    w->form->write(f, w->r);
 }
 
 enum status gate_report_write(const struct gate_result *r,
-                              const struct gate_report_paths *p, struct err *err)
+                              const char *const path[GATE_N_FORMS], struct err *err)
 {
-    const struct {
-        const char *path;
-        struct form form;
-    } texts[] = {{p->markdown, {gate_markdown_write, r}},
-                 {p->junit, {gate_junit_write, r}},
-                 {p->annotations, {gate_annotations_write, r}},
-                 {p->metrics, {gate_metrics_write, r}},
-                 {p->badge, {gate_badge_write, r}},
-                 {p->page, {gate_page_write, r}}};
     enum status st = ST_OK;
 
-    if (p->json)
-        st = textfile_write_json(p->json, gate_json(r),
-                                 JSON_INDENT(2) | JSON_REAL_PRECISION(17), err);
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0] && st == ST_OK; i++)
-        if (texts[i].path)
-            st = textfile_write(texts[i].path, write_form, &texts[i].form, err);
-    if (st == ST_OK && p->chart)
-        st = gate_forest_draw(r, p->chart, err);
+    for (int i = 0; i < GATE_N_FORMS && st == ST_OK; i++) {
+        const struct writing w = {&forms[i], r};
+
+        if (path[i] && i == GATE_JSON)
+            st = textfile_write_json(path[i], gate_json(r),
+                                     JSON_INDENT(2) | JSON_REAL_PRECISION(17), err);
+        else if (path[i])
+            st = textfile_write(path[i], write_form, &w, err);
+    }
     return st;
 }
 
 /* All forms, under the names above, into a directory that is there. Errors as above. */
-static enum status write_dir(const struct gate_result *r, const char *dir, bool chart,
-                             struct err *err)
+static enum status write_dir(const struct gate_result *r, struct err *err)
 {
-    char json[4096], markdown[4096], junit[4096], annotations[4096], metrics[4096],
-        badge[4096], page[4096];
-    const struct gate_report_paths paths = {.json = json,
-                                            .markdown = markdown,
-                                            .junit = junit,
-                                            .annotations = annotations,
-                                            .metrics = metrics,
-                                            .badge = badge,
-                                            .page = page,
-                                            .chart = chart ? dir : NULL};
+    char file[GATE_N_FORMS][sizeof r->dir + 32];
+    const char *path[GATE_N_FORMS];
 
-    snprintf(json, sizeof json, "%s/" GATE_JSON_NAME, dir);
-    snprintf(markdown, sizeof markdown, "%s/gate.md", dir);
-    snprintf(junit, sizeof junit, "%s/junit.xml", dir);
-    snprintf(annotations, sizeof annotations, "%s/annotations.txt", dir);
-    snprintf(metrics, sizeof metrics, "%s/gate.prom", dir);
-    snprintf(badge, sizeof badge, "%s/badge.svg", dir);
-    newfile_clear(badge);
-    snprintf(page, sizeof page, "%s/gate.html", dir);
-    newfile_clear(page);
-    newfile_clear(json);
-    newfile_clear(markdown);
-    newfile_clear(junit);
-    newfile_clear(annotations);
-    newfile_clear(metrics);
-    return gate_report_write(r, &paths, err);
+    for (int i = 0; i < GATE_N_FORMS; i++) {
+        snprintf(file[i], sizeof file[i], "%s/%s", r->dir, forms[i].name);
+        newfile_clear(file[i]);
+        path[i] = file[i];
+    }
+    return gate_report_write(r, path, err);
 }
 
 enum status gate_report_all(const struct gate_result *r, const struct gate_outputs *o,
                             struct err *err)
 {
-    const struct gate_report_paths paths = {.json = o->json,
-                                            .markdown = o->markdown,
-                                            .junit = o->junit,
-                                            .annotations = o->annotations ? "-" : NULL};
+    const char *const paths[GATE_N_FORMS] = {[GATE_JSON] = o->json,
+                                             [GATE_MARKDOWN] = o->markdown,
+                                             [GATE_JUNIT] = o->junit,
+                                             [GATE_ANNOTATIONS] =
+                                                 o->annotations ? "-" : NULL};
     struct err chart = ERR_INIT;
     enum status st = ST_OK;
 
     gate_print(stdout, r);
     if (*r->dir)
-        st = write_dir(r, r->dir, false, err);
+        st = write_dir(r, err);
     if (st == ST_OK)
-        st = gate_report_write(r, &paths, err);
+        st = gate_report_write(r, paths, err);
     /* A missing chart does not invalidate the verdict. */
     if (st == ST_OK && *r->dir && !o->no_charts && gate_forest_draw(r, r->dir, &chart))
         printf("no chart: %s\n", chart.msg);
@@ -108,13 +96,16 @@ enum status gate_report_all(const struct gate_result *r, const struct gate_outpu
 enum status gate_outputs_check(const struct gate_outputs *o, const char *dir,
                                const struct path_list *inputs, struct err *err)
 {
-    static const char *const names[] = {
-        GATE_JSON_NAME,    "gate.md",        "junit.xml",       "annotations.txt",
-        "gate.prom",       "gate_forest.gp", "gate_forest.csv", "gate_forest.svg",
-        "gate_forest.png", "badge.svg",      "gate.html",       NULL};
+    const char *names[GATE_N_FORMS + 5] = {[GATE_N_FORMS] = "gate_forest.gp",
+                                           "gate_forest.csv",
+                                           "gate_forest.svg",
+                                           "gate_forest.png",
+                                           NULL};
     const char *const named[] = {o->json, o->markdown, o->junit};
     enum status st = ST_OK;
 
+    for (int i = 0; i < GATE_N_FORMS; i++)
+        names[i] = forms[i].name;
     for (size_t i = 0; i < sizeof named / sizeof *named && st == ST_OK; i++)
         st = path_list_check_output(inputs, named[i], err);
     return st ? st : path_list_check_folder(inputs, dir, names, err);

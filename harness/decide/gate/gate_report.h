@@ -30,17 +30,20 @@
 
 /* ---- all at once ----------------------------------------------------------------- */
 
-/* Paths of the outputs; NULL: none, "-": standard output. */
-struct gate_report_paths {
-    const char *json, *markdown, *junit, *annotations, *metrics, *badge,
-        *page;         /* files */
-    const char *chart; /* a directory */
+enum gate_form {
+    GATE_JSON,
+    GATE_MARKDOWN,
+    GATE_JUNIT,
+    GATE_ANNOTATIONS,
+    GATE_METRICS,
+    GATE_BADGE,
+    GATE_PAGE,
+    GATE_N_FORMS
 };
 
-/* Writes what has a path, the chart last. Errors: ST_IO; ST_UNSUPPORTED (the
- * chart cannot be drawn: all the rest is written). */
+/* Writes each form that has a path; "-": standard output. Error: ST_IO. */
 enum status gate_report_write(const struct gate_result *r,
-                              const struct gate_report_paths *p, struct err *err);
+                              const char *const path[GATE_N_FORMS], struct err *err);
 
 #define GATE_JSON_NAME "gate.json"
 
