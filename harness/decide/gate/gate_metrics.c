@@ -3,58 +3,46 @@
  * gate_metrics.c - a gate's result as a file of metrics, which node_exporter reads
  */
 #include <math.h>
+#include <string.h>
 
 #include "harness/base/openmetrics.h"
 #include "harness/decide/gate/gate_report.h"
 
 #define N_COMMON 4
 
-/* One family: a sample per metric of the gate that has the figure. */
-static void put_family(FILE *f, const struct gate_result *r, const char *name,
-                       const char *help, double (*figure)(const struct gate_metric *),
+/* Families with a sample per metric of the gate that has the figure. */
+static const struct family {
+    const char *name, *help;
+} families[] = {
+    {"gate_change_ratio", "Change of speed from A to B; below 0, B is worse."},
+    {"gate_change_low_ratio", "Lower end of its 95 % interval."},
+    {"gate_change_high_ratio", "Upper end of its 95 % interval."},
+    {"gate_margin_ratio", "Slowdown that may pass."},
+    {"gate_metric_failed", "1: the metric failed."},
+};
+#define N_FAMILIES (sizeof families / sizeof families[0])
+
+static void put_family(FILE *f, const struct gate_result *r, size_t family,
                        const struct openmetrics_label *common)
 {
+    struct openmetrics_label labels[N_COMMON + 1];
     bool has_head = false;
 
+    memcpy(labels, common, N_COMMON * sizeof *labels);
     for (size_t i = 0; i < r->n_metrics; i++) {
-        const double v = figure(&r->metric[i]);
-        struct openmetrics_label labels[N_COMMON + 1];
+        const struct gate_metric *m = &r->metric[i];
+        const double v[N_FAMILIES] = {m->effect.ratio - 1, m->effect.lo - 1,
+                                      m->effect.hi - 1, m->margin,
+                                      gate_metric_verdict(m) == GATE_FAIL};
 
-        if (!isfinite(v))
+        if (!isfinite(v[family]))
             continue;
         if (!has_head)
-            openmetrics_head(f, name, help);
+            openmetrics_head(f, families[family].name, families[family].help);
         has_head = true;
-        for (size_t k = 0; k < N_COMMON; k++)
-            labels[k] = common[k];
-        labels[N_COMMON] = (struct openmetrics_label){"metric", r->metric[i].name};
-        openmetrics_sample(f, name, labels, N_COMMON + 1, v);
+        labels[N_COMMON] = (struct openmetrics_label){"metric", m->name};
+        openmetrics_sample(f, families[family].name, labels, N_COMMON + 1, v[family]);
     }
-}
-
-static double change(const struct gate_metric *m)
-{
-    return m->effect.ratio - 1;
-}
-
-static double change_low(const struct gate_metric *m)
-{
-    return m->effect.lo - 1;
-}
-
-static double change_high(const struct gate_metric *m)
-{
-    return m->effect.hi - 1;
-}
-
-static double margin(const struct gate_metric *m)
-{
-    return m->margin;
-}
-
-static double failed(const struct gate_metric *m)
-{
-    return gate_metric_verdict(m) == GATE_FAIL;
 }
 
 void gate_metrics_write(FILE *f, const struct gate_result *r)
@@ -71,14 +59,8 @@ void gate_metrics_write(FILE *f, const struct gate_result *r)
     openmetrics_head(f, "gate_passed",
                      "1: the gate passed; where neither is 1 it is inconclusive.");
     openmetrics_sample(f, "gate_passed", common, N_COMMON, r->verdict == GATE_PASS);
-    put_family(f, r, "gate_change_ratio",
-               "Change of speed from A to B; below 0, B is worse.", change, common);
-    put_family(f, r, "gate_change_low_ratio", "Lower end of its 95 % interval.",
-               change_low, common);
-    put_family(f, r, "gate_change_high_ratio", "Upper end of its 95 % interval.",
-               change_high, common);
-    put_family(f, r, "gate_margin_ratio", "Slowdown that may pass.", margin, common);
-    put_family(f, r, "gate_metric_failed", "1: the metric failed.", failed, common);
+    for (size_t i = 0; i < N_FAMILIES; i++)
+        put_family(f, r, i, common);
     openmetrics_head(f, "gate_seconds", "How long the gate took.");
     openmetrics_sample(f, "gate_seconds", common, N_COMMON, r->seconds);
     openmetrics_finish(f);
