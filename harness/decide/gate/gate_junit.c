@@ -10,39 +10,14 @@
 
 #include "engine/base/utf8.h"
 #include "harness/decide/gate/gate_report.h"
+#include "harness/show/page/html.h"
 
-/* Text or attribute: without control characters and with well-formed characters only;
- * XML refuses two more. */
+/* Text or attribute, on one line. */
 static void put(FILE *f, const char *s)
 {
     char line[2048];
 
-    utf8_printable(line, sizeof line, s, strlen(s));
-    for (const char *c = line; *c; c++)
-        switch (*c) {
-        case '&':
-            fputs("&amp;", f);
-            break;
-        case '<':
-            fputs("&lt;", f);
-            break;
-        case '>':
-            fputs("&gt;", f);
-            break;
-        case '"':
-            fputs("&quot;", f);
-            break;
-        case '\'':
-            fputs("&apos;", f);
-            break;
-        default:
-            if (!strncmp(c, "\xef\xbf\xbe", 3) || !strncmp(c, "\xef\xbf\xbf", 3)) {
-                fputs("\xef\xbf\xbd", f); /* U+FFFE, U+FFFF */
-                c += 2;
-            } else {
-                fputc(*c, f);
-            }
-        }
+    html_put(f, utf8_printable(line, sizeof line, s, strlen(s)));
 }
 
 static void put_attribute(FILE *f, const char *name, const char *value)

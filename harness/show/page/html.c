@@ -38,7 +38,9 @@ void html_put(FILE *f, const char *text)
     for (size_t left = strlen(text); left;) {
         const int n = utf8_char_len(text, left);
 
-        if (n <= 0)
+        /* U+FFFE and U+FFFF are refused by readers of XML */
+        if (n <= 0 || !strncmp(text, "\xef\xbf\xbe", 3) ||
+            !strncmp(text, "\xef\xbf\xbf", 3))
             fputs("\xef\xbf\xbd", f);
         else if (utf8_control(text, n))
             fputc(' ', f);

@@ -16,8 +16,8 @@
 #include <stdio.h>
 
 #include "harness/chart/plot.h"
-/* As text, and as an attribute's value within double quotes. Malformed UTF-8 becomes
- * U+FFFD, control characters become blanks. */
+/* As text, and as an attribute's value within double quotes, of HTML and of XML.
+ * Malformed UTF-8, U+FFFE and U+FFFF become U+FFFD, control characters blanks. */
 void html_put(FILE *f, const char *text);
 /* The same between two texts that are HTML. */
 void html_put_in(FILE *f, const char *before, const char *text, const char *after);
