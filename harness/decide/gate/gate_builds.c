@@ -10,20 +10,24 @@
 #include <string.h>
 
 #include "engine/base/clock.h"
-#include "engine/base/random.h"
 #include "harness/measure/worker/model_worker.h"
 
 #define PILOT_S   0.05 /* of a step */
 #define PILOT_MAX 50
 
+struct builds {
+    struct model_worker worker[2];
+    double warm_s[WORKER_MAX_STEPS]; /* samples of the last uncounted turn */
+};
+
 static struct model_worker *client(const struct gate_run *run, int side)
 {
-    return (struct model_worker *)run->own + side;
+    return &((struct builds *)run->own)->worker[side];
 }
 
 static enum status open_builds(struct gate_run *run, struct err *err)
 {
-    run->own = calloc(2, sizeof(struct model_worker));
+    run->own = calloc(1, sizeof(struct builds));
     return run->own ? ST_OK : err_set(err, ST_NO_MEMORY, "no memory for a gate");
 }
 
@@ -46,10 +50,8 @@ static void tick(void *arg, const char *what, double fraction)
 }
 
 /* An uncounted turn: it touches pages first, and gives an injected slowdown its usual
- * sample. A prefill that is known to be long needs none. The times of its samples into
- * seconds. */
-static enum status start_timed(struct gate_run *run, int side, double *seconds,
-                               struct err *err)
+ * sample. A prefill that is known to be long needs none. */
+static enum status start(struct gate_run *run, int side, struct err *err)
 {
     const struct model_worker_params p = {.who = side ? "B" : "A",
                                           .program = run->program[side],
@@ -65,15 +67,8 @@ static enum status start_timed(struct gate_run *run, int side, double *seconds,
         n[i] = run->plan.step[i].kind != WORKER_PREFILL ||
                run->timing.sample_s[i] < WORKER_LONG_S;
     return st ? st
-              : model_worker_sample(client(run, side), n, run->plan.n_steps, seconds,
-                                    &noise, err);
-}
-
-static enum status start(struct gate_run *run, int side, struct err *err)
-{
-    double ignored[WORKER_MAX_STEPS];
-
-    return start_timed(run, side, ignored, err);
+              : model_worker_sample(client(run, side), n, run->plan.n_steps,
+                                    ((struct builds *)run->own)->warm_s, &noise, err);
 }
 
 static void end(struct gate_run *run, int side)
@@ -85,14 +80,6 @@ static void end_both(struct gate_run *run)
 {
     end(run, 0);
     end(run, 1);
-}
-
-static enum status start_both(struct gate_run *run, double *seconds, struct err *err)
-{
-    const int first = (int)(random_bits(&run->random) & 1);
-    enum status st = start_timed(run, first, seconds, err);
-
-    return st ? st : start_timed(run, !first, seconds, err);
 }
 
 static void describe(struct gate_run *run, int side)
@@ -136,19 +123,18 @@ static enum status time_samples(struct gate_run *run, const double *about,
 static enum status pilot(struct gate_run *run, struct err *err)
 {
     struct gate_timing *t = &run->timing;
-    double about[WORKER_MAX_STEPS];
-    enum status st = start_both(run, about, err);
+    enum status st = gate_run_start_both(run, err);
 
     if (st == ST_OK) {
         describe(run, 0);
         describe(run, 1);
-        st = time_samples(run, about, t->sample_s, err);
+        st = time_samples(run, ((struct builds *)run->own)->warm_s, t->sample_s, err);
     }
     end_both(run);
 
     const uint64_t begin = clock_ns();
     if (st == ST_OK)
-        st = start_both(run, about, err);
+        st = gate_run_start_both(run, err);
     end_both(run);
     t->launch_s = (double)(clock_ns() - begin) * 1e-9;
     return st ? st

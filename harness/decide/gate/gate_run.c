@@ -96,7 +96,7 @@ static void end(struct gate_run *run)
         run->sides->end(run, side);
 }
 
-static enum status start_both(struct gate_run *run, struct err *err)
+enum status gate_run_start_both(struct gate_run *run, struct err *err)
 {
     const int first = (int)(random_bits(&run->random) & 1);
     enum status st = run->sides->start(run, first, err);
@@ -127,7 +127,7 @@ enum status gate_run_open(struct gate_run *run, const struct gate_settings *s,
     s = run->s;
     if (st == ST_OK)
         st = gate_plan_steps(&run->plan, s, err);
-    if (st == ST_OK)
+    if (st == ST_OK && run->sides->prepare)
         st = run->sides->prepare(run, err);
     if (st)
         return st;
@@ -428,7 +428,7 @@ enum status gate_run_launch(struct gate_run *run, struct err *err)
     snprintf(run->doing, sizeof run->doing, "launch %zu, %zu fit the budget",
              run->r->n_launches + 1, run->plan.max_launches);
     memset(run->charge, 0, sizeof run->charge);
-    st = run->sides->start ? start_both(run, err) : ST_OK;
+    st = run->sides->start ? gate_run_start_both(run, err) : ST_OK;
     if (st == ST_OK) {
         for (size_t i = 0; i < run->r->n_metrics; i++) {
             struct gate_series *s = &run->r->metric[i].series;

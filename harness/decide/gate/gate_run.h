@@ -100,6 +100,9 @@ void gate_run_close(struct gate_run *run);
 double gate_run_seconds(const struct gate_run *run);
 void gate_run_tick(struct gate_run *run, const char *what, double fraction);
 
+/* Both sides begin a launch, in random order. Errors: those of a side. */
+enum status gate_run_start_both(struct gate_run *run, struct err *err);
+
 /* ---- inside (gate_prepare.c) ----------------------------------------------------- */
 
 /* What each side opens; the model files, with room for both. Errors:

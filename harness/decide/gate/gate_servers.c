@@ -215,12 +215,6 @@ static enum status open_servers(struct gate_run *run, struct err *err)
     return st ? st : fit_settings(run, err);
 }
 
-static enum status prepare(struct gate_run *run, struct err *err)
-{
-    (void)run, (void)err;
-    return ST_OK; /* a server's model is its own */
-}
-
 /* ---- starting and ending --------------------------------------------------------- */
 
 static void end(struct gate_run *run, int side)
@@ -480,7 +474,6 @@ const struct gate_sides gate_servers = {
     .has_long_turns = true,
     .is = is_server,
     .open = open_servers,
-    .prepare = prepare,
     .pilot = pilot,
     .start = start,
     .turn = turn,

@@ -34,7 +34,8 @@ struct gate_sides {
     /* run->own, and run->s without the settings that this kind does not have. Errors:
      * ST_USAGE (a setting it does not have), ST_NO_MEMORY. */
     enum status (*open)(struct gate_run *run, struct err *err);
-    /* Once the plan has its steps: programs, models, memory, sandbox. */
+    /* Once the plan has its steps: programs, models, memory, sandbox; NULL: nothing to
+     * do. */
     enum status (*prepare)(struct gate_run *run, struct err *err);
     /* A first timing, and with it the plan; describes both sides in run->r. Errors:
      * gate_plan_fit()'s, those of a turn. */
