@@ -20,74 +20,57 @@
 
 /* ---- keys of a gate alone -------------------------------------------------------- */
 
-struct gate_key;
-
-typedef enum status set_fn(void *field, const struct gate_key *key, const char *text,
-                           const char *what, struct err *err);
-
-struct gate_key {
+static const struct gate_key {
     const char *name;
-    set_fn *set;
+    enum { /* the last two are lists */
+           KEY_NAME,
+           KEY_FLAG,
+           KEY_COUNT,
+           KEY_SHARE,
+           KEY_SECONDS,
+           KEY_KERNELS,
+           KEY_CODES
+    } type;
     size_t offset;   /* of the field in struct gate_settings */
     double min, max; /* of a number */
-    enum {
-        KEY_TEXT,
-        KEY_LIST,
-        KEY_OPTION
-    } in; /* a file's; or no file's, an option's */
+    bool no_file;    /* an option's alone */
+} keys[] = {
+/* clang-format off */
+#define AT(field) offsetof(struct gate_settings, field)
+    {"model",           KEY_NAME,    AT(model_text),      0, 0, false},
+    {"kernels",         KEY_KERNELS, AT(kernels),         0, 0, false},
+    {"budget",          KEY_SECONDS, AT(budget_s),        1, GATE_MAX_BUDGET_S, false},
+    {"timeout",         KEY_SECONDS, AT(timeout_s),       1, GATE_MAX_BUDGET_S, false},
+    {"rounds",          KEY_COUNT,   AT(n_rounds),        1, GATE_MAX_ROUNDS / 2, false},
+    {"margin",          KEY_SHARE,   AT(rule.margin),     0.001, 0.5, false},
+    {"alpha_fail",      KEY_SHARE,   AT(rule.alpha_fail), 1e-5, 0.2, false},
+    {"alpha_pass",      KEY_SHARE,   AT(rule.alpha_pass), 1e-5, 0.2, false},
+    {"memory",          KEY_FLAG,    AT(memory),          0, 0, false},
+    {"margin_memory",   KEY_SHARE,   AT(margin_memory),   0.001, 0.9, false},
+    {"load",            KEY_FLAG,    AT(load),            0, 0, false},
+    {"margin_load",     KEY_SHARE,   AT(margin_load),     0.001, 0.9, false},
+    {"inject_slowdown", KEY_SHARE,   AT(slower),          0, 0.95, true},
+    {"exit_codes",      KEY_CODES,   AT(exit_code),       0, 0, false},
+    /* clang-format on */
 };
+#define N_KEYS (sizeof keys / sizeof keys[0])
 
-static enum status set_bool(void *field, const struct gate_key *key, const char *text,
-                            const char *what, struct err *err)
-{
-    (void)key;
-    if (strcasecmp(text, "true") && strcasecmp(text, "false"))
-        return err_set(err, ST_USAGE, "%s: '%s' is neither true nor false", what, text);
-    *(bool *)field = !strcasecmp(text, "true");
-    return ST_OK;
-}
-
-static enum status set_int(void *field, const struct gate_key *key, const char *text,
-                           const char *what, struct err *err)
-{
-    long long v;
-
-    if (parse_integer(text, what, (long long)key->min, (long long)key->max, &v, err))
-        return ST_USAGE;
-    *(int *)field = (int)v;
-    return ST_OK;
-}
-
-static enum status set_share(void *field, const struct gate_key *key, const char *text,
-                             const char *what, struct err *err)
-{
-    return parse_percent(text, what, key->min, key->max, field, err);
-}
-
-static enum status set_seconds(void *field, const struct gate_key *key,
-                               const char *text, const char *what, struct err *err)
-{
-    return parse_duration(text, what, key->min, key->max, field, err);
-}
-
-static enum status set_name(void *field, const struct gate_key *key, const char *text,
-                            const char *what, struct err *err)
+static enum status set_name(char *field, const char *text, const char *what,
+                            struct err *err)
 {
     const size_t cap = sizeof((struct gate_settings *)NULL)->model_text;
 
-    (void)key;
     if (strlen(text) >= cap)
         return err_set(err, ST_USAGE, "%s: %.40s... is too long a name", what, text);
     snprintf(field, cap, "%s", text);
     return ST_OK;
 }
 
-static enum status set_kernels(void *field, const struct gate_key *key,
-                               const char *text, const char *what, struct err *err)
+static enum status set_kernels(struct gate_kernels *field, const char *text,
+                               const char *what, struct err *err)
 {
     struct gate_kernels list = {.n = 0};
 
-    (void)key;
     for (const char *at = text; strcmp(text, "none") && *at;) {
         const size_t len = strcspn(at, ",");
         char name[32];
@@ -105,7 +88,7 @@ static enum status set_kernels(void *field, const struct gate_key *key,
         at += len;
         at += *at == ',';
     }
-    *(struct gate_kernels *)field = list;
+    *field = list;
     return ST_OK;
 }
 
@@ -133,33 +116,35 @@ enum status gate_exit_codes_parse(const char *text, const char *what, int out[3]
     return ST_OK;
 }
 
-static enum status set_exit_codes(void *field, const struct gate_key *key,
-                                  const char *text, const char *what, struct err *err)
+static enum status set_key(const struct gate_key *key, void *field, const char *text,
+                           const char *what, struct err *err)
 {
-    (void)key;
-    return gate_exit_codes_parse(text, what, field, err);
-}
+    long long v = 0;
 
-/* clang-format off */
-#define AT(field) offsetof(struct gate_settings, field)
-static const struct gate_key keys[] = {
-    {"model",           set_name,       AT(model_text),      0, 0, KEY_TEXT},
-    {"kernels",         set_kernels,    AT(kernels),         0, 0, KEY_LIST},
-    {"budget",          set_seconds,    AT(budget_s),        1, GATE_MAX_BUDGET_S, KEY_TEXT},
-    {"timeout",         set_seconds,    AT(timeout_s),       1, GATE_MAX_BUDGET_S, KEY_TEXT},
-    {"rounds",          set_int,        AT(n_rounds),        1, GATE_MAX_ROUNDS / 2, KEY_TEXT},
-    {"margin",          set_share,      AT(rule.margin),     0.001, 0.5, KEY_TEXT},
-    {"alpha_fail",      set_share,      AT(rule.alpha_fail), 1e-5, 0.2, KEY_TEXT},
-    {"alpha_pass",      set_share,      AT(rule.alpha_pass), 1e-5, 0.2, KEY_TEXT},
-    {"memory",          set_bool,       AT(memory),          0, 0, KEY_TEXT},
-    {"margin_memory",   set_share,      AT(margin_memory),   0.001, 0.9, KEY_TEXT},
-    {"load",            set_bool,       AT(load),            0, 0, KEY_TEXT},
-    {"margin_load",     set_share,      AT(margin_load),     0.001, 0.9, KEY_TEXT},
-    {"inject_slowdown", set_share,      AT(slower),          0, 0.95, KEY_OPTION},
-    {"exit_codes",      set_exit_codes, AT(exit_code),       0, 0, KEY_LIST},
-};
-/* clang-format on */
-#define N_KEYS (sizeof keys / sizeof keys[0])
+    switch (key->type) {
+    case KEY_NAME:
+        return set_name(field, text, what, err);
+    case KEY_FLAG:
+        if (strcasecmp(text, "true") && strcasecmp(text, "false"))
+            return err_set(err, ST_USAGE, "%s: '%s' is neither true nor false", what,
+                           text);
+        *(bool *)field = !strcasecmp(text, "true");
+        return ST_OK;
+    case KEY_COUNT:
+        if (parse_integer(text, what, (long long)key->min, (long long)key->max, &v,
+                          err) == ST_OK)
+            *(int *)field = (int)v;
+        return err->code;
+    case KEY_SHARE:
+        return parse_percent(text, what, key->min, key->max, field, err);
+    case KEY_SECONDS:
+        return parse_duration(text, what, key->min, key->max, field, err);
+    case KEY_KERNELS:
+        return set_kernels(field, text, what, err);
+    default:
+        return gate_exit_codes_parse(text, what, field, err);
+    }
+}
 
 /* ---- keys of settings.def -------------------------------------------------------- */
 
@@ -208,7 +193,7 @@ enum status gate_settings_set(struct gate_settings *s, const char *key,
         return set_setting(s, id, text, topo, what, err);
     for (size_t i = 0; i < N_KEYS; i++)
         if (!strcmp(key, keys[i].name))
-            return keys[i].set((char *)s + keys[i].offset, &keys[i], text, what, err);
+            return set_key(&keys[i], (char *)s + keys[i].offset, text, what, err);
     return err_set(err, ST_USAGE, "%s: there is no such key", what);
 }
 
@@ -241,9 +226,9 @@ static enum status load_file(struct origin *from, const char *path, struct err *
                 (struct yaml_key){.name = setting_row(id)->name,
                                   .is_list = setting_row(id)->swept == SETTING_LIST};
     for (size_t i = 0; i < N_KEYS; i++)
-        if (keys[i].in != KEY_OPTION)
+        if (!keys[i].no_file)
             file[n++] = (struct yaml_key){.name = keys[i].name,
-                                          .is_list = keys[i].in == KEY_LIST};
+                                          .is_list = keys[i].type >= KEY_KERNELS};
     if (!data_file_is_there(path))
         return err_set_errno(err, ST_IO,
                              "cannot open the configuration %s; name a YAML file, or "
