@@ -10,11 +10,8 @@
 
 #include "harness/base/dirs.h"
 #include "harness/base/format.h"
-#include "harness/base/program.h"
-#include "harness/decide/gate/gate_commits.h"
-#include "harness/decide/gate/gate_options.h"
 #include "harness/decide/gate/gate_quality.h"
-#include "harness/decide/gate/gate_run.h"
+#include "harness/decide/gate/gate_session.h"
 #include "harness/machine/measuring.h"
 
 /* The verdict at the launches there are, and which metrics have failed. */
@@ -245,27 +242,6 @@ static void describe(struct gate_result *r, const struct gate_options *o,
     format_now(r->when, sizeof r->when);
 }
 
-/* Checked before anything takes time; the directory is made when there is something to
- * write. */
-static enum status choose_dir(const struct gate_options *o, struct gate_result *r,
-                              struct err *err)
-{
-    char rounds[600];
-
-    if (o->out && strlen(o->out) >= sizeof r->dir)
-        return err_set(err, ST_USAGE,
-                       "--output: the name of the directory is too long");
-    if (o->out)
-        snprintf(r->dir, sizeof r->dir, "%s", o->out);
-    else
-        dirs_results(r->dir, sizeof r->dir, "gate-");
-    snprintf(rounds, sizeof rounds, "%s/" GATE_ROUNDS_NAME, r->dir);
-    if (!access(rounds, F_OK))
-        return err_set(err, ST_USAGE, "%s holds a gate already; name another directory",
-                       r->dir);
-    return ST_OK;
-}
-
 static enum status make_dir(struct gate_run *run, struct err *err)
 {
     const enum status st = dirs_make(run->r->dir, err);
@@ -273,49 +249,30 @@ static enum status make_dir(struct gate_run *run, struct err *err)
     return st ? st : gate_rounds_open(&run->csv, run->r->dir, err);
 }
 
-/* The sides as they are run: programs, or what commits were built into. */
-static enum status find_programs(const struct gate_options *o, struct gate_commits *c,
-                                 const char *program[2], struct err *err)
-{
-    enum status st = ST_OK;
-
-    program[0] = o->a ? o->a : self_path();
-    program[1] = o->b ? o->b : self_path();
-    if (!gate_options_have_commits(o))
-        return ST_OK;
-    st = gate_commits_find(c, o, err);
-    if (st == ST_OK)
-        st = gate_commits_build(c, o, err);
-    program[0] = c->side[0].program;
-    program[1] = c->side[1].program;
-    return st;
-}
-
-static enum status compare(const struct gate_options *o, struct gate_run *run,
-                           struct gate_commits *commits, const struct gate_settings *s,
-                           struct topology *topo, struct gate_result *r,
+static enum status compare(struct gate_session *x, struct gate_result *r,
                            struct err *err)
 {
-    const char *program[2];
+    const struct gate_options *o = x->o;
+    const struct gate_settings *s = &x->s;
+    struct gate_run *run = &x->run;
     bool failed[GATE_MAX_METRICS] = {false};
     struct err why = ERR_INIT;
     enum status st;
 
-    describe(r, o, s, topo);
-    st = choose_dir(o, r, err);
+    describe(r, o, s, x->topo);
+    /* checked before anything takes time; made when there is something to write */
+    st = gate_session_dir(r->dir, o, "gate-", err);
     if (st == ST_OK)
-        st = find_programs(o, commits, program, err);
-    if (st == ST_OK)
-        st = measuring_begin(err);
+        st = gate_session_begin(x, err);
     if (st == ST_OK && s->max_kl > 0)
         st = gate_quality(r, s, err);
     if (st == ST_OK)
-        st = gate_run_open(run, s, topo, program, r, err);
+        st = gate_run_open(run, s, x->topo, x->program, r, err);
     if (st == ST_OK && s->has_b_model && !(s->max_kl > 0))
         note(r, "whether the models answer alike: --max-kl judges how far they "
                 "diverge, and `bench quality` measures it in full");
     if (st == ST_OK)
-        note_same(r, o, program);
+        note_same(r, o, x->program);
     if (st == ST_OK)
         note_lock(r);
     if (st == ST_OK)
@@ -332,7 +289,7 @@ static enum status compare(const struct gate_options *o, struct gate_run *run,
     }
     gate_run_sum_up(run);
     if (gate_options_have_commits(o))
-        name_commits(r, commits, o->run);
+        name_commits(r, &x->commits, o->run);
     st = judge(r, failed, err);
     if (st == ST_OK)
         gate_quality_judge(r);
@@ -342,31 +299,13 @@ static enum status compare(const struct gate_options *o, struct gate_run *run,
 enum status gate_ab(const struct gate_options *o, struct gate_result *r,
                     struct err *err)
 {
-    struct topology *topo = NULL;
-    struct gate_run *run = calloc(1, sizeof *run);
-    struct gate_commits *commits = calloc(1, sizeof *commits);
-    struct gate_settings s = {0};
-    enum status st = run && commits
-                         ? topology_open(&topo, "", err)
-                         : err_set(err, ST_NO_MEMORY, "no memory for a gate");
+    struct gate_session *x;
+    enum status st = gate_session_open(&x, o, err);
 
-    if (st == ST_OK)
-        st = gate_settings_make(&s, o, topo, err);
-    if (st == ST_OK)
-        st = gate_options_check_outputs(o, &s.setup.model, err);
-    if (st == ST_OK && s.has_b_model)
-        st = gate_options_check_outputs(o, &s.b_model, err);
     if (st == ST_OK) {
-        memcpy(o->codes, s.exit_code, sizeof s.exit_code);
-        st = compare(o, run, commits, &s, topo, r, err);
+        memcpy(o->codes, x->s.exit_code, sizeof x->s.exit_code);
+        st = compare(x, r, err);
     }
-    if (run)
-        gate_run_close(run);
-    if (commits)
-        gate_commits_close(commits);
-    gate_settings_free(&s);
-    free(commits);
-    free(run);
-    free(topo);
+    gate_session_close(x);
     return st;
 }

@@ -17,14 +17,10 @@
 #include "harness/base/json_number.h"
 #include "harness/base/newfile.h"
 #include "harness/base/parse.h"
-#include "harness/base/program.h"
 #include "harness/stats/stats.h"
 #include "harness/base/textfile.h"
-#include "harness/decide/gate/gate_commits.h"
-#include "harness/decide/gate/gate_options.h"
 #include "harness/decide/gate/gate_rule.h"
-#include "harness/decide/gate/gate_run.h"
-#include "harness/machine/measuring.h"
+#include "harness/decide/gate/gate_session.h"
 
 #define N_BUDGETS  3
 #define N_ALIKE    4000 /* gates of equal builds */
@@ -85,16 +81,16 @@ static void keep(struct calibration *c, const struct gate_run *run)
 }
 
 /* Launches of a gate of s's budget, in half of its time. */
-static enum status record(struct calibration *c, struct gate_run *run,
-                          const struct gate_settings *s, struct topology *topo,
-                          const char *program, struct gate_result *r, struct err *err)
+static enum status record(struct calibration *c, struct gate_session *x,
+                          struct gate_result *r, struct err *err)
 {
-    const char *const both[2] = {program, program};
+    const struct gate_settings *s = &x->s;
+    struct gate_run *run = &x->run;
     struct err why = ERR_INIT;
     enum status st;
 
     r->rule = s->rule;
-    st = gate_run_open(run, s, topo, both, r, err);
+    st = gate_run_open(run, s, x->topo, x->program, r, err);
     if (st == ST_OK)
         st = dirs_make(c->dir, err);
     if (st == ST_OK)
@@ -315,58 +311,34 @@ static json_t *to_json(const struct calibration *c, const struct gate_settings *
 
 /* ---- all ------------------------------------------------------------------------- */
 
-static enum status measure(struct calibration *c, const struct gate_options *o,
-                           const struct gate_settings *s, struct topology *topo,
+static enum status measure(struct calibration *c, struct gate_session *x,
                            struct err *err)
 {
-    struct gate_commits *commits = calloc(1, sizeof *commits);
-    struct gate_run *run = calloc(1, sizeof *run);
     struct gate_result *r = calloc(1, sizeof *r);
-    const char *program = o->a ? o->a : self_path();
-    enum status st = commits && run && r
-                         ? ST_OK
-                         : err_set(err, ST_NO_MEMORY, "no memory for a gate");
+    enum status st = r ? gate_session_begin(x, err)
+                       : err_set(err, ST_NO_MEMORY, "no memory to calibrate");
 
-    if (st == ST_OK && gate_options_have_commits(o)) {
-        struct gate_options same = *o;
-
-        same.b = o->a;
-        st = gate_commits_find(commits, &same, err);
-        if (st == ST_OK)
-            st = gate_commits_build(commits, o, err);
-        program = commits->side[0].program;
-    }
     if (st == ST_OK)
-        st = measuring_begin(err);
-    if (st == ST_OK)
-        st = record(c, run, s, topo, program, r, err);
-    if (run)
-        gate_run_close(run);
-    if (commits)
-        gate_commits_close(commits);
-    free(commits);
-    free(run);
+        st = record(c, x, r, err);
     free(r);
     return st;
 }
 
-static enum status calibrate(struct calibration *c, const struct gate_options *o,
-                             const struct gate_settings *s, struct topology *topo,
+static enum status calibrate(struct calibration *c, struct gate_session *x,
                              struct err *err)
 {
+    const struct gate_options *o = x->o;
+    const struct gate_settings *s = &x->s;
     char path[600];
-    enum status st;
+    enum status st = gate_session_dir(c->dir, o, "calibrate-", err);
 
     c->wanted = fmax(WORTH, WORTH_X * s->rule.margin);
     snprintf(c->model, sizeof c->model, "%.255s", s->setup.model.text);
     gate_settings_text(s, c->settings, sizeof c->settings);
-    if (o->detect && parse_percent(o->detect, "--detect", 0.001, 0.9, &c->wanted, err))
-        return err->code;
-    if (o->out)
-        snprintf(c->dir, sizeof c->dir, "%s", o->out);
-    else
-        dirs_results(c->dir, sizeof c->dir, "calibrate-");
-    st = measure(c, o, s, topo, err);
+    if (st == ST_OK && o->detect)
+        st = parse_percent(o->detect, "--detect", 0.001, 0.9, &c->wanted, err);
+    if (st == ST_OK)
+        st = measure(c, x, err);
     for (int i = 0; i < N_BUDGETS && st == ST_OK; i++) {
         c->at[i].budget_s = s->budget_s / (1 << (N_BUDGETS - 1 - i));
         st = work_out(c, &c->at[i], s->setup.seed, err);
@@ -395,29 +367,20 @@ static enum status calibrate(struct calibration *c, const struct gate_options *o
 
 enum status gate_calibrate(const struct gate_options *o, struct err *err)
 {
-    struct topology *topo = NULL;
-    struct calibration *c = calloc(1, sizeof *c);
-    struct gate_settings s = {0};
+    struct gate_session *x;
+    struct calibration *c;
     enum status st;
 
-    if (!c)
-        st = err_set(err, ST_NO_MEMORY, "no memory to calibrate");
-    else if (o->b || o->inject || o->since)
-        st = err_set(err, ST_USAGE,
-                     "--calibrate compares a program with itself: name it with --a, "
-                     "without --b, --since and --inject-slowdown");
-    else if (o->out && strlen(o->out) >= sizeof c->dir)
-        st = err_set(err, ST_USAGE, "--output: the name of the directory is too long");
-    else
-        st = topology_open(&topo, "", err);
+    if (o->b || o->inject || o->since)
+        return err_set(err, ST_USAGE,
+                       "--calibrate compares a program with itself: name it with --a, "
+                       "without --b, --since and --inject-slowdown");
+    st = gate_session_open(&x, o, err);
+    c = calloc(1, sizeof *c);
     if (st == ST_OK)
-        st = gate_settings_make(&s, o, topo, err);
-    if (st == ST_OK)
-        st = gate_options_check_outputs(o, &s.setup.model, err);
-    if (st == ST_OK)
-        st = calibrate(c, o, &s, topo, err);
-    gate_settings_free(&s);
+        st = c ? calibrate(c, x, err)
+               : err_set(err, ST_NO_MEMORY, "no memory to calibrate");
+    gate_session_close(x);
     free(c);
-    free(topo);
     return st;
 }

@@ -164,7 +164,12 @@ enum status gate_commits_find(struct gate_commits *c, const struct gate_options 
         return find_since(c, o->since, err);
     if (st == ST_OK)
         st = find_commit(&c->side[0], o->a, "--a", err);
-    return st ? st : find_commit(&c->side[1], o->b ? o->b : "HEAD", "--b", err);
+    return st ? st
+              : find_commit(&c->side[1],
+                            o->calibrate ? o->a
+                            : o->b       ? o->b
+                                         : "HEAD",
+                            "--b", err);
 }
 
 bool gate_commits_same(const struct gate_commits *c)
