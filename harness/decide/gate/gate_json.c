@@ -75,8 +75,11 @@ static const struct member given_members[] = {
     MEMBER_TEXT(gate_given, weights), MEMBER_TEXT(gate_given, mem),
 };
 
-static const struct member sides_member = MEMBER_TEXT(gate_result, sides);
-static const struct member again_member = MEMBER(SIZE, gate_result, n_again);
+/* Older files have none of these. */
+static const struct member newer_members[] = {
+    MEMBER_TEXT(gate_result, sides),
+    MEMBER(SIZE, gate_result, n_again),
+};
 
 static const struct member divergence_members[] = {
     MEMBER(NUMBER, gate_divergence, max),
@@ -116,6 +119,22 @@ static const struct member effect_members[] = {
     MEMBER(NUMBER, gate_effect, ratio),  MEMBER(NUMBER, gate_effect, lo),
     MEMBER(NUMBER, gate_effect, hi),     MEMBER(NUMBER, gate_effect, p_fail),
     MEMBER(NUMBER, gate_effect, p_pass),
+};
+
+/* Objects of the result. */
+static const struct part {
+    const char *key;
+    const struct member *members;
+    size_t n, offset;
+    bool is_optional; /* older files, or gates that did not judge it */
+} parts[] = {
+#define PART(key, members, field) \
+    key, members, COUNT(members), offsetof(struct gate_result, field)
+    {PART("divergence", divergence_members, divergence), true},
+    {PART("options", given_members, given), true},
+    {PART("rule", rule_members, rule), false},
+    {PART("a", side_members, side[0]), false},
+    {PART("b", side_members, side[1]), false},
 };
 
 /* ---- writing --------------------------------------------------------------------- */
@@ -205,28 +224,9 @@ static json_t *metric_json(const struct gate_metric *m)
     return if_whole(object, failed);
 }
 
-/* What older files do not have: where it was measured, the options of the sides, turns
- * that were played again, and the divergence where it was judged; not 0: no memory. */
-static int write_newer(json_t *object, const struct gate_result *r)
-{
-    int failed = 0;
-
-    if (r->has_machine) {
-        failed |= json_object_set_new(object, "host", text_json(r->host));
-        failed |= json_object_set_new(object, "machine", machine_key_json(&r->machine));
-    }
-    if (*r->sides)
-        failed |= json_object_set_new(object, "sides", text_json(r->sides));
-    failed |=
-        json_object_set_new(object, "n_again", json_integer((json_int_t)r->n_again));
-    if (r->divergence.max > 0)
-        failed |= write_object(object, "divergence", divergence_members,
-                               COUNT(divergence_members), &r->divergence);
-    return failed;
-}
-
 json_t *gate_json(const struct gate_result *r)
 {
+    const size_t no_sides = !*r->sides; /* the first of the newer members */
     json_t *object = json_object(), *metrics = json_array();
     char sentence[1024];
     int failed = json_object_set_new(object, "format", json_string(FORMAT));
@@ -235,12 +235,15 @@ json_t *gate_json(const struct gate_result *r)
     failed |= json_object_set_new(
         object, "sentence", text_json(gate_sentence(r, sentence, sizeof sentence)));
     failed |= write_members(object, result_members, COUNT(result_members), r);
-    failed |= write_newer(object, r);
-    failed |=
-        write_object(object, "options", given_members, COUNT(given_members), &r->given);
-    failed |= write_object(object, "rule", rule_members, COUNT(rule_members), &r->rule);
-    failed |= write_object(object, "a", side_members, COUNT(side_members), &r->side[0]);
-    failed |= write_object(object, "b", side_members, COUNT(side_members), &r->side[1]);
+    if (r->has_machine) {
+        failed |= json_object_set_new(object, "host", text_json(r->host));
+        failed |= json_object_set_new(object, "machine", machine_key_json(&r->machine));
+    }
+    failed |= write_members(object, newer_members + no_sides,
+                            COUNT(newer_members) - no_sides, r);
+    for (size_t i = r->divergence.max > 0 ? 0 : 1; i < COUNT(parts); i++)
+        failed |= write_object(object, parts[i].key, parts[i].members, parts[i].n,
+                               (const char *)r + parts[i].offset);
     for (size_t i = 0; i < r->n_metrics; i++)
         failed |= json_array_append_new(metrics, metric_json(&r->metric[i]));
     failed |= json_object_set_new(object, "metrics", metrics);
@@ -427,30 +430,22 @@ enum status gate_json_parse(struct gate_result *r, const json_t *object,
     if (st == ST_OK)
         st = read_object(&in, object, "the result", result_members,
                          COUNT(result_members), read);
-    if (st == ST_OK && json_object_get(object, "options")) /* older files have none */
-        st = read_object(&in, json_object_get(object, "options"), "options",
-                         given_members, COUNT(given_members), &read->given);
     if (st == ST_OK)
         st = read_machine(&in, object, read);
-    if (st == ST_OK && json_object_get(object, "sides"))
-        st = read_member(&in, &sides_member, json_object_get(object, "sides"),
-                         read->sides);
-    if (st == ST_OK && json_object_get(object, "n_again"))
-        st = read_member(&in, &again_member, json_object_get(object, "n_again"),
-                         &read->n_again);
-    if (st == ST_OK && json_object_get(object, "divergence"))
-        st = read_object(&in, json_object_get(object, "divergence"), "divergence",
-                         divergence_members, COUNT(divergence_members),
-                         &read->divergence);
-    if (st == ST_OK)
-        st = read_object(&in, json_object_get(object, "rule"), "rule", rule_members,
-                         COUNT(rule_members), &read->rule);
-    if (st == ST_OK)
-        st = read_object(&in, json_object_get(object, "a"), "a", side_members,
-                         COUNT(side_members), &read->side[0]);
-    if (st == ST_OK)
-        st = read_object(&in, json_object_get(object, "b"), "b", side_members,
-                         COUNT(side_members), &read->side[1]);
+    for (size_t i = 0; st == ST_OK && i < COUNT(newer_members); i++) {
+        const struct member *m = &newer_members[i];
+        const json_t *j = json_object_get(object, m->key);
+
+        st = j ? read_member(&in, m, j, (char *)read + m->offset) : ST_OK;
+    }
+    for (size_t i = 0; st == ST_OK && i < COUNT(parts); i++) {
+        const struct part *p = &parts[i];
+        const json_t *j = json_object_get(object, p->key);
+
+        if (j || !p->is_optional)
+            st =
+                read_object(&in, j, p->key, p->members, p->n, (char *)read + p->offset);
+    }
     if (st == ST_OK)
         st = read_metrics(&in, json_object_get(object, "metrics"), read);
     if (st == ST_OK)
