@@ -315,6 +315,9 @@ static enum status parse(struct opt_args *args, int argc, char **argv,
             /* A bad letter inside "-xyz" leaves optind on the word itself. */
             if (value == '?' && optopt && optopt < LONG_BASE)
                 return bad_option(&t, usage, argv[0], letter, err);
+            if (value == '?' && optopt >= LONG_BASE)
+                return err_set(err, ST_USAGE, "%s: --%s takes no value", argv[0],
+                               t.opt[optopt - LONG_BASE]->name);
             return bad_option(&t, usage, argv[0], argv[optind - 1], err);
         }
         enum status s = check_again(t.opt[at], t.given[at], optarg, argv[0], err);

@@ -48,6 +48,7 @@ done
 grep -q -- --isa-disable help.generate || fail "generate runs kernels"
 ! grep -q -- --isa-disable help.plot help.fields || fail "plot and fields run none"
 refused 2 "plot has no option --isa-disable" plot --isa-disable avx2 .
+refused 2 "gate: --calibrate takes no value" gate --calibrate=yes
 
 # Two models of a command that takes one are no model and a forgotten one.
 for command in chat choose decode embed gate generate imatrix logits plan serve tokenize; do

@@ -97,6 +97,7 @@ static void test_errors(void **state)
     expect_usage("test --nonsense", "no option --nonsense");
     expect_usage("test -q", "no option -q");
     expect_usage("test -n", "needs a value");
+    expect_usage("test --json=yes", "test: --json takes no value");
     expect_usage("test -n 0", "outside 1..100");
     expect_usage("test -n 3x", "not a whole number");
     expect_usage("test -n 99999999999999999999", "outside");
