@@ -95,7 +95,7 @@ static void print_level(FILE *f, const struct load_level *s)
         snprintf(load, sizeof load, "%d", s->n_users);
     else
         snprintf(load, sizeof load, "%.3g/s", r->rate_asked);
-    fprintf(f, "%8s %5lld %8s %8s %8s %8s %8s %8s %7s  %s\n", load,
+    fprintf(f, "%6s %4lld %7s %8s %7s %8s %7s %7s %6s  %s\n", load,
             (long long)r->n_requests, cell(r->tok_per_s, 1).text,
             cell(is_old ? r->ttft_p50_s : r->ttft_visible_p50_s, 3).text,
             cell(users_ttft_p90_s(r), 3).text, cell(r->tpot_p50_ms, 1).text,
@@ -187,7 +187,7 @@ void load_print(FILE *f, const struct load_answer *a, const struct load_settings
     load_answer_text(a, s, text, sizeof text);
     if (*text)
         text_wrap(f, text, 0, 0, LINE_WIDTH, false);
-    fprintf(f, "\n%8s %5s %8s %8s %8s %8s %8s %8s %7s  %s\n", "users", "n", "tok/s",
+    fprintf(f, "\n%6s %4s %7s %8s %7s %8s %7s %7s %6s  %s\n", "users", "n", "tok/s",
             "TTFT p50", "p90, s", "TPOT p50", "p90, ms", "ITL p99", "met, %", "SLO");
     for (size_t i = 0; i < a->n_levels; i++) {
         print_level(f, &a->level[i]);
@@ -197,8 +197,9 @@ void load_print(FILE *f, const struct load_answer *a, const struct load_settings
     putc('\n', f);
     print_remarks(f, a);
     snprintf(text, sizeof text,
-             "SLO %s: 90 %% of the requests within %g s to the first token, and 90 %% "
-             "within %g ms per token. The client took %.1f %% of a CPU at most and was "
+             "TTFT is in s, TPOT and ITL in ms. SLO %s: 90 %% of the requests within "
+             "%g s to the first token, and 90 %% within %g ms per token. The client "
+             "took %.1f %% of a CPU at most and was "
              "%.1f ms late (p99).",
              s->slo.name, s->slo.ttft_s, s->slo.tpot_ms, cpu, late);
     text_wrap(f, text, 0, 0, LINE_WIDTH, false);
