@@ -49,7 +49,7 @@ static enum status parse_rule(struct requant_rule *rule, char *text, struct err 
     if (!equals || equals == text)
         return err_set(
             err, ST_USAGE,
-            "--tensor-type wants PATTERN=TYPE, such as ffn_down=q6_K, not '%.80s'",
+            "--tensor-type takes PATTERN=TYPE, such as ffn_down=q6_K, not '%.80s'",
             text);
     *equals = '\0';
     rule->pattern = text;

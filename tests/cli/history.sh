@@ -169,7 +169,7 @@ run 0 days.db --rows tree/15 --add-to days.db --margin 5%
 cp -r once once2
 cp -r once once3
 run 4 h.db --rows once --rows once2 --rows once3 --markdown copies.md
-grep -q "^1 new run" out && grep -q "2 new rows are again what another row is" copies.md || fail "copies: $(cat out copies.md)"
+grep -q "^1 new run" out && grep -q "2 new rows repeat another row and do not count" copies.md || fail "copies: $(cat out copies.md)"
 run 4 tree --rows tree/49 --markdown own.md --margin 0.1%
 grep -q "The new rows are among the stored ones" own.md || fail "its own history: $(cat own.md)"
 refused 3 "(the new rows are stored already, and are no history of their own)" history compare once --rows once

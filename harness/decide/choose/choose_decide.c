@@ -43,7 +43,7 @@ static void print_choice(const struct recommendation *rec, const struct choose_w
     else
         printf("%.1f %%", 100 * p);
     printf(has_floor
-               ? " sure that it reaches the limits; none that does diverges less\n"
+               ? " sure that it reaches the limits, with the least divergence\n"
                : " sure that it is the fastest of its quality\n");
 }
 
@@ -54,7 +54,7 @@ static void print_speed(const struct recommendation *rec, const struct choose_wi
     printf("  speed        %.*f tok/s at depth %d", rec->best_tok_per_s < 100 ? 2 : 0,
            rec->best_tok_per_s, w->ctx);
     if (w->min_tps > 0)
-        printf(" (%g are wanted)", w->min_tps);
+        printf(" (minimum: %g)", w->min_tps);
     putchar('\n');
     if (!p->n_prompt)
         return;
@@ -62,7 +62,7 @@ static void print_speed(const struct recommendation *rec, const struct choose_wi
     if (isfinite(p->warm_max_s))
         printf(", at most %.3g s", p->warm_max_s);
     if (w->max_ttft_s > 0)
-        printf(" (%g s are allowed)", w->max_ttft_s);
+        printf(" (maximum: %g s)", w->max_ttft_s);
     putchar('\n');
 }
 

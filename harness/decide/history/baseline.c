@@ -386,8 +386,8 @@ static void write_notes(struct judging *j)
         char text[120];
 
         snprintf(text, sizeof text,
-                 "%zu new row%s again what another row is, and %s not count.",
-                 j->n_copies, j->n_copies == 1 ? " is" : "s are",
+                 "%zu new row%s another row and %s not count.", j->n_copies,
+                 j->n_copies == 1 ? " repeats" : "s repeat",
                  j->n_copies == 1 ? "does" : "do");
         add_note(r, text);
     }

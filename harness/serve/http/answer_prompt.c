@@ -51,7 +51,8 @@ bool answer_check_model(const struct answer_model *m, const struct api_request *
 {
     return m->any_model || !r->model || !strcmp(r->model, m->name) ||
            refuse(refusal, 404, "model_not_found", "model",
-                  "there is no model %.100s here, but %s", r->model, m->name);
+                  "the model %.100s is not here; this server has %s", r->model,
+                  m->name);
 }
 
 /* A variable that the template does not look at would be ignored without a word. */

@@ -198,7 +198,8 @@ enum MHD_Result http_reply_models(struct exchange *x, const char *id)
 
     if (id && strcmp(id, x->s->params.name)) {
         refuse(&x->refusal, 404, "model_not_found", "model",
-               "there is no model %.100s here, but %s", id, x->s->params.name);
+               "the model %.100s is not here; this server has %s", id,
+               x->s->params.name);
         return http_reply_refusal(x);
     }
     if (!id)

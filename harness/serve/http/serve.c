@@ -248,7 +248,7 @@ static void print_ready(const struct serving *v)
             "bench: anybody who reaches %s may use it; --api-key-file requires a key\n",
             v->at.text);
     if (!v->model.chat && !v->embeds)
-        fprintf(stderr, "bench: there are completions, and no chats: %s\n",
+        fprintf(stderr, "bench: completions are served, chats are refused: %s\n",
                 v->model.why_no_chat.msg);
 }
 

@@ -41,7 +41,7 @@ static enum status make_urls(struct load_run *x, struct err *err)
                              .silence_s = x->s->silence_s};
     if (x->s->key_env && (!x->target.key || strlen(x->target.key) > 500 ||
                           strpbrk(x->target.key, "\r\n")))
-        return err_set(err, ST_USAGE, "--api-key-env: %s has no API key of one line",
+        return err_set(err, ST_USAGE, "--api-key-env: the variable %s holds no API key, or more than one line",
                        x->s->key_env);
     return ST_OK;
 }
@@ -63,8 +63,8 @@ static enum status find_model(struct load_run *x, struct err *err)
     }
     if (st == ST_OK && !name && (http == 401 || http == 403))
         st = err_set(err, ST_IO,
-                     "%s wants an API key (HTTP %d): --api-key-env names the variable "
-                     "that has one",
+                     "%s requires an API key (HTTP %d): name the variable that holds "
+                     "it with --api-key-env",
                      x->base, http);
     if (st == ST_OK && !name)
         st = err_set(err, ST_IO,

@@ -48,7 +48,7 @@ static enum status set(struct session_settings *s, const char *key, const char *
     if (!strcmp(key, "tools"))
         return parse_double(value, "--sessions tools", 0, 100, &s->tools_pct, err);
     return err_set(err, ST_USAGE,
-                   "--sessions: '%.40s=%.40s' is none of turns=N, think=SECONDS, "
+                   "--sessions: '%.40s=%.40s' is not one of turns=N, think=SECONDS, "
                    "next=TOKENS and tools=PERCENT",
                    key, value);
 }

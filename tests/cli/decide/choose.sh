@@ -62,8 +62,8 @@ decide=(choose -m "$stories" --calibration calibration.txt --types q8_0,q4_0 --g
     --tasks tasks.jsonl >out 2>err || fail "exit $?: $(cat out err)"
 best=$(sed -n 's/^Decision: \([^, ]*\)[, ].*/\1/p' out)
 [ -f "decided/$best.gguf" ] || fail "no file of the decision '$best': $(cat out)"
-for line in 'sure that it reaches the limits' '  speed  .* tok/s at depth 60 (0.1 are wanted)' \
-    '  first token  .* s for 50 tokens.*(1000 s are allowed)' '  memory  .* MiB' \
+for line in 'sure that it reaches the limits, with the least divergence' '  speed  .* tok/s at depth 60 (minimum: 0.1)' \
+    '  first token  .* s for 50 tokens.*(maximum: 1000 s)' '  memory  .* MiB' \
     '  tasks        2 of 3 right, 67 % (90 % interval: 14 to 98 %); [fF]32: 2' \
     '  divergence   KL 0\.[0-9]* +- .* from [fF]32' '  price  .* per million tokens, at 0.08 an hour' \
     "  file  .*decided/$best.gguf" 'llama-server'; do

@@ -25,7 +25,7 @@ grep -q '"output_tokens": 10' out && grep -q '"output_pieces": 8' out && grep -q
 # The model's name is sent as the server gave it, however long: paths are names, too.
 long=/$(printf 'folder-%.0s' $(seq 20))/model.gguf
 serve ttft=1 gap=1 name="$long" key=abc-123
-refused 2 "wants an API key (HTTP 401): --api-key-env" load "$url" --users 1
+refused 2 "requires an API key (HTTP 401)" load "$url" --users 1
 SERVER_KEY=abc-123 load --users 1 --requests 5 --output 2 --api-key-env SERVER_KEY --json ||
     fail "a long name: $(cat err)"
 grep -q '"n_failed": 0' out || fail "a long name: $(cat out)"
