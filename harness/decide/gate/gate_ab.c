@@ -231,7 +231,8 @@ static void describe(struct gate_result *r, const struct gate_options *o,
         snprintf(r->model, sizeof r->model, "%.255s", s->setup.model.text);
     gate_settings_text(s, r->settings, sizeof r->settings);
     name_machine(r, topo);
-    if (o->b_model || gate_options_have_commits(o) || is_launch(o))
+    if (o->b_model || gate_options_have_commits(o) || is_launch(o) ||
+        (o->a && strstr(o->a, "://")))
         name_sides(r, o);
     copy(g->config, sizeof g->config, o->config);
     copy(g->threads, sizeof g->threads, o->threads);

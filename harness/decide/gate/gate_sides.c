@@ -4,6 +4,10 @@
  */
 #include "harness/decide/gate/gate_sides.h"
 
+#include <string.h>
+
+#include "harness/base/program.h"
+
 static const struct gate_sides *const kinds[] = {&gate_servers, &gate_engines,
                                                  &gate_builds};
 #define N_KINDS (sizeof kinds / sizeof kinds[0])
@@ -32,6 +36,13 @@ enum status gate_sides_find(struct gate_run *run, struct err *err)
         st = find(run, 1, &kind[1], err);
     if (st)
         return st;
+    for (int side = 0; side < 2 && kind[0] != kind[1]; side++)
+        if (!strcmp(run->program[side], self_path()))
+            return err_set(err, ST_USAGE,
+                           "A is %s and B %s, which cannot take turns: %c is this "
+                           "program unless --%c or --%c-launch names another",
+                           kind[0]->what, kind[1]->what, 'A' + side, 'a' + side,
+                           'a' + side);
     if (kind[0] != kind[1])
         return err_set(err, ST_USAGE,
                        "A is %s and B %s, which cannot take turns: `bench sweep "
