@@ -93,16 +93,13 @@ void gate_plan_metric(const struct gate_plan *p, const struct gate_settings *s,
         else
             snprintf(m->name, sizeof m->name, "prefill, %d tokens, %d thread%s",
                      step->n, step->n_threads, ending);
-    } else if (i == n_steps && s->memory) {
-        snprintf(m->name, sizeof m->name, "peak memory");
-        snprintf(m->unit, sizeof m->unit, "MiB");
-        m->less_is_better = true;
-        m->margin = s->margin_memory;
     } else {
-        snprintf(m->name, sizeof m->name, "load time");
-        snprintf(m->unit, sizeof m->unit, "s");
+        const bool is_memory = i == n_steps && s->memory;
+
+        snprintf(m->name, sizeof m->name, is_memory ? "peak memory" : "load time");
+        snprintf(m->unit, sizeof m->unit, is_memory ? "MiB" : "s");
         m->less_is_better = true;
-        m->margin = s->margin_load;
+        m->margin = is_memory ? s->margin_memory : s->margin_load;
     }
 }
 

@@ -376,12 +376,17 @@ static enum status play_rounds(struct gate_run *run, struct err *err)
     return st;
 }
 
-/* A metric with one value per side and launch; less is better. */
-static void count_once(struct gate_run *run, size_t metric, double values[2])
+/* A metric with one value per side and launch, if they are known; less is better. */
+static void count_once(struct gate_run *run, struct gate_round_line *line,
+                       size_t metric, const double values[2])
 {
     struct gate_series *s = &run->r->metric[metric].series;
 
-    s->v[s->n_launches - 1][0] = log(values[0] / values[1]);
+    if (!(values[0] > 0 && values[1] > 0))
+        return;
+    line->value[metric] = values;
+    line->log_ratio[metric] = log(values[0] / values[1]);
+    s->v[s->n_launches - 1][0] = line->log_ratio[metric];
     s->n_rounds[s->n_launches - 1] = 1;
     for (int side = 0; side < 2; side++)
         add_value(&run->values[metric], side, values[side]);
@@ -405,17 +410,10 @@ static enum status count_launch(struct gate_run *run, struct err *err)
         memory[side] = (double)c->peak_bytes / (1 << 20);
         load[side] = c->load_s;
     }
-    if (run->s->memory && memory[0] > 0 && memory[1] > 0) {
-        line.value[at] = memory;
-        line.log_ratio[at] = log(memory[0] / memory[1]);
-        count_once(run, at, memory);
-    }
-    at += run->s->memory;
-    if (run->s->load && load[0] > 0 && load[1] > 0) {
-        line.value[at] = load;
-        line.log_ratio[at] = log(load[0] / load[1]);
-        count_once(run, at, load);
-    }
+    if (run->s->memory)
+        count_once(run, &line, at++, memory);
+    if (run->s->load)
+        count_once(run, &line, at, load);
     return gate_rounds_write(run->csv, &line, run->r->metric, run->r->n_metrics, err);
 }
 
