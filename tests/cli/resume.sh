@@ -9,6 +9,7 @@ command -v python3 >/dev/null || { echo "needs python3"; exit 77; }
 
 "$BENCH" sweep -m nano:Q4_0 --threads 1 --ctx 0 --prefill none -n 2 --budget 0.1 --mem none \
     --no-probe --no-charts --launches 1 --max-launches 1 --repeats 0 -o good >out 2>err || fail "exit $?: $(cat err)"
+refused 2 "good holds results already; --resume continues them" sweep -m nano:Q4_K_M --no-probe -o good
 
 # with KEY VALUE: the directory bad, whose sweep has another value, a Python expression
 with() {

@@ -362,16 +362,17 @@ enum status recommend_write_nothing(const struct chooser *c, struct err *err)
 {
     char name[REPORT_NAME_MAX + 32], text[160] = "";
     enum reason why = OTHER_MODEL;
+    const char *const model = c->params->model ? c->params->model : "";
     const struct row *r = closest(c, &why);
 
     if (!r)
-        return err_set(
-            err, ST_CHECK,
-            "no decode point%s%.60s %s, so nothing can be recommended; %s",
-            c->params->model ? " of " : "", c->params->model ? c->params->model : "",
-            decoded_together(c) ? "is of one sequence alone" : "was measured",
-            decoded_together(c) ? "measure one, too: --sequences 1"
-                                : "see `bench sweep --help`");
+        return err_set(err, ST_CHECK,
+                       "no decode point%s%.60s %s, so nothing can be recommended; %s",
+                       *model ? " of " : "", model,
+                       decoded_together(c) ? "is of one sequence alone"
+                                           : "was measured",
+                       decoded_together(c) ? "measure one, too: --sequences 1"
+                                           : "see `bench sweep --help`");
     if (why == TOO_LATE) /* of a setting, whatever its threads for decode */
         report_setting_name(&c->rows, c->rows.v[c->earliest_row], name, sizeof name);
     else

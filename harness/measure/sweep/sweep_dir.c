@@ -239,9 +239,9 @@ static enum status check_unused(const char *dir, struct err *err)
     if (st || (S_ISREG(info.st_mode) && (size_t)info.st_size <= len && !exists))
         return st;
     return err_set(err, ST_USAGE,
-                   "%s holds a sweep already; continue it with --resume %s, or name "
-                   "another directory",
-                   dir, dir);
+                   "%s holds results already; --resume continues them, or name another "
+                   "directory",
+                   dir);
 }
 
 enum status sweep_dir_create(struct sweep_dir **out, const char *path, struct err *err)

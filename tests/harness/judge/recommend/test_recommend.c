@@ -310,7 +310,9 @@ static void models_and_kinds_are_kept_apart(void **state)
     assert_int_equal(choose(rows, 3, (struct recommend_params){.ctx = 0, .model = "x"}),
                      ST_CHECK);
     assert_non_null(strstr(err.msg, "no decode point of x"));
-    assert_int_equal(choose(rows, 0, (struct recommend_params){.ctx = -1}), ST_CHECK);
+    assert_int_equal(choose(rows, 0, (struct recommend_params){.ctx = -1, .model = ""}),
+                     ST_CHECK);
+    assert_non_null(strstr(err.msg, "no decode point was measured"));
 }
 
 /* Among several models the one with the fastest setting, whatever its place. */
