@@ -11,7 +11,7 @@
 
 void gate_page_write(FILE *f, const struct gate_result *r)
 {
-    char title[80], *text = NULL;
+    char title[80], sentence[1024], *text = NULL;
     size_t len;
     FILE *to = open_memstream(&text, &len);
 
@@ -21,7 +21,8 @@ void gate_page_write(FILE *f, const struct gate_result *r)
         gate_print(to, r);
         fclose(to);
     }
-    fputs("<div><pre>", f);
+    html_put_in(f, "<p>", gate_sentence(r, sentence, sizeof sentence),
+                "</p>\n<div><pre>");
     if (text)
         html_put_lines(f, text);
     fputs("</pre></div>\n", f);

@@ -132,8 +132,11 @@ void html_begin(FILE *f, const char *title)
         "margin: 2em auto; padding: 0 1em; color: #222; background: #fff }\n"
         "table { border-collapse: collapse } td, th { padding: .3em .8em; text-align: "
         "left; border-bottom: 1px solid #ddd }\n"
-        ".worse { color: #b00020 } div { overflow-x: auto } pre { white-space: "
-        "pre-wrap }\n"
+        ".worse { color: #b00020 } div { overflow-x: auto } svg { min-width: 56em }\n"
+        "pre { white-space: pre-wrap; min-width: 68em }\n"
+        "@media (prefers-color-scheme: dark) { body { color: #ddd; background: #171a1f "
+        "} td, th { border-color: #444 } svg { background: #fff } .worse { color: "
+        "#ff8a80 } }\n"
         "</style>\n</head>\n<body>\n<h1>",
         f);
     html_put(f, title);

@@ -96,6 +96,9 @@ static void a_pass_has_no_advice(void **state)
     fixture_metric(r, "decode", 1, 0.01, 14);
     text = text_of(gate_markdown_write, r);
     assert_null(strstr(text, "<pre>"));
+    text = text_of(gate_page_write, r);
+    assert_non_null(strstr(text, "<h1>bench gate: pass</h1>\n<p>No metric regressed"));
+    assert_non_null(strstr(text, "@media (prefers-color-scheme: dark)"));
     r->n_metrics = 0;
     r->verdict = GATE_UNCLEAR;
     text = text_of(gate_markdown_write, r);
