@@ -128,6 +128,9 @@ refused 2 "compares a program with itself" gate --calibrate --b "$BENCH"
 # ---- programs that are none, that have no worker, or one of another protocol, that die
 refused 2 "A: cannot find the program nowhere/bench" gate --a nowhere/bench -c ./wide.yaml
 refused 2 "is not a program" gate --a "$WORK" -c ./wide.yaml
+refused 2 "holds a gate already" gate --calibrate --a nowhere/bench -c ./wide.yaml -o same
+refused 2 "wide.yaml cannot be written into" gate --a nowhere/bench -c ./wide.yaml -o wide.yaml/x
+refused 2 "cannot be the name of a directory" gate --a nowhere/bench -c ./wide.yaml -o ''
 refused 2 "does not start as a worker" gate --a /bin/true -c ./wide.yaml
 refused 2 "Another program is given with what it prints" gate --a /bin/true -c ./wide.yaml
 cat >other <<'END'
@@ -147,6 +150,9 @@ END
 chmod +x other dies babbles
 refused 2 "other (bench 9.9.9), cannot take part in a gate: it speaks another protocol (99" \
     gate --a other -c ./wide.yaml
+mkdir in_path && cp other in_path/elsewhere
+PATH=$PWD/in_path:$PATH refused 2 "in_path/elsewhere (bench 9.9.9), cannot take part" \
+    gate --a elsewhere -c ./wide.yaml
 refused 2 "out of luck" gate --a "$BENCH" --b dies -c ./wide.yaml
 grep -q "^bench: B, dies .*died of signal 11" err || fail "no signal: $(cat err)"
 version=$("$BENCH" --version | cut -d " " -f 2)

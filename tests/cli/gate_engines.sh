@@ -47,6 +47,7 @@ if is_full; then
 fi
 
 refused 2 "A is a build of bench and B another program" "${gate[@]}" --a "$BENCH" --b "new/run 60 $figure"
+refused 2 "B: cannot find the program nothere" "${gate[@]}" --a "old/run 100 $figure" --b nothere
 refused 2 "nowhere/run: No such file" "${gate[@]}" --a "nowhere/run 1 $figure" --b "new/run 60 $figure"
 refused 2 "A: the regular expression finds nothing" "${gate[@]}" --a "old/silent $figure" --b "new/run 60 $figure" -o none
 refused 2 "is a setting of slmbench alone" "${gate[@]}" --a "old/run 1 $figure" --b "new/run 60 $figure" --weights packed

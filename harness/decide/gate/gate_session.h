@@ -8,6 +8,8 @@
 #ifndef SLM_HARNESS_DECIDE_GATE_GATE_SESSION_H
 #define SLM_HARNESS_DECIDE_GATE_GATE_SESSION_H
 
+#include <limits.h>
+
 #include "harness/decide/gate/gate_commits.h"
 #include "harness/decide/gate/gate_run.h"
 
@@ -17,7 +19,8 @@ struct gate_session {
     struct gate_settings s;
     struct gate_commits commits;
     struct gate_run run;
-    const char *program[2]; /* the sides as they are run */
+    const char *program[2];  /* the sides as they are run */
+    char found[2][PATH_MAX]; /* programs of $PATH */
 };
 
 /* Settings and machine, and whether outputs are none of the inputs. *x is for
@@ -27,8 +30,8 @@ enum status gate_session_open(struct gate_session **x, const struct gate_options
                               struct err *err);
 
 /* The directory of the results, which is not made yet: that of --output, or a new one
- * below the results whose name begins with prefix. Error: ST_USAGE (too long a name, or
- * a gate is in it). */
+ * below the results whose name begins with prefix. Errors: ST_USAGE (no name, or a gate
+ * is in it), ST_IO (it cannot be made). */
 enum status gate_session_dir(char dir[512], const struct gate_options *o,
                              const char *prefix, struct err *err);
 
