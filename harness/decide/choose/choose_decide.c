@@ -42,9 +42,8 @@ static void print_choice(const struct recommendation *rec, const struct choose_w
         printf("more than 99.9 %%");
     else
         printf("%.1f %%", 100 * p);
-    printf(has_floor
-               ? " sure that it reaches the limits, with the least divergence\n"
-               : " sure that it is the fastest of its quality\n");
+    printf(has_floor ? " sure that it reaches the limits, with the least divergence\n"
+                     : " sure that it is the fastest of its quality\n");
 }
 
 static void print_speed(const struct recommendation *rec, const struct choose_wish *w)

@@ -239,11 +239,12 @@ static void print_advice(const struct calibration *c, const struct gate_rule *ru
                ceil(c->at[c->advice].budget_s),
                percent(least, sizeof least, c->wanted));
     else if (c->advice < 0)
-        printf("A gate should detect %.3g %% and pass equal builds, each in 95 of 100 "
-               "gates. With a margin\nof %.3g %% that takes a longer --budget, a larger "
-               "--margin, fewer threads, a quieter machine,\nor metrics that vary less "
-               "(see above).\n",
-               100 * c->wanted, 100 * rule->margin);
+        printf(
+            "A gate should detect %.3g %% and pass equal builds, each in 95 of 100 "
+            "gates. With a margin\nof %.3g %% that takes a longer --budget, a larger "
+            "--margin, fewer threads, a quieter machine,\nor metrics that vary less "
+            "(see above).\n",
+            100 * c->wanted, 100 * rule->margin);
 }
 
 static void print(const struct calibration *c, const struct gate_settings *s)

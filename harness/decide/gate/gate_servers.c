@@ -283,8 +283,8 @@ static enum status fail(const struct gate_run *run, int side, struct err *err)
     if (v->is_here && child_has_ended(&v->launch.child))
         child_stderr_tail(&v->launch.child, words, sizeof words);
     return err_set(err, ST_INPUT, "%s: %s%s%.160s", name_of(side),
-                   *t->why ? t->why : "it sent no token that could be timed", *words ? ": " : "",
-                   words);
+                   *t->why ? t->why : "it sent no token that could be timed",
+                   *words ? ": " : "", words);
 }
 
 static uint64_t own_cpu_ns(const struct server *v)

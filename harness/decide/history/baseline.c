@@ -385,9 +385,8 @@ static void write_notes(struct judging *j)
     if (j->n_copies) {
         char text[120];
 
-        snprintf(text, sizeof text,
-                 "%zu new row%s another row and %s not count.", j->n_copies,
-                 j->n_copies == 1 ? " repeats" : "s repeat",
+        snprintf(text, sizeof text, "%zu new row%s another row and %s not count.",
+                 j->n_copies, j->n_copies == 1 ? " repeats" : "s repeat",
                  j->n_copies == 1 ? "does" : "do");
         add_note(r, text);
     }

@@ -41,8 +41,10 @@ static enum status make_urls(struct load_run *x, struct err *err)
                              .silence_s = x->s->silence_s};
     if (x->s->key_env && (!x->target.key || strlen(x->target.key) > 500 ||
                           strpbrk(x->target.key, "\r\n")))
-        return err_set(err, ST_USAGE, "--api-key-env: the variable %s holds no API key, or more than one line",
-                       x->s->key_env);
+        return err_set(
+            err, ST_USAGE,
+            "--api-key-env: the variable %s holds no API key, or more than one line",
+            x->s->key_env);
     return ST_OK;
 }
 
