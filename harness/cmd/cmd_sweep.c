@@ -124,6 +124,26 @@ static int run(struct sweep_session *x, const struct request *q)
     return code;
 }
 
+/* A sweep continues with the settings in its machine.json: another one that is named is
+ * not dropped without a word. Error: ST_USAGE. */
+static enum status check_resume(const struct sweep_request *q, struct err *err)
+{
+    const char *given = q->config     ? "config"
+                        : q->models.n ? "model"
+                        : q->out      ? "output"
+                                      : NULL;
+
+    for (int id = 0; id < SETTING_N && !given; id++)
+        if (setting_given(&q->settings, (enum setting_id)id))
+            given = setting_row((enum setting_id)id)->option;
+    return !q->resume || !given
+               ? ST_OK
+               : err_set(err, ST_USAGE,
+                         "--%s and --resume exclude each other: a sweep continues with "
+                         "its own settings",
+                         given);
+}
+
 int cmd_sweep(int argc, char **argv)
 {
     struct request q = {.sweep = {.argc = argc, .argv = argv}};
@@ -154,7 +174,8 @@ int cmd_sweep(int argc, char **argv)
     memcpy(opts, model, sizeof model);
     n += setting_options(opts + n, &q.sweep.settings, SETTING_OPTION_SWEEP);
     memcpy(opts + n, others, sizeof others);
-    if (opt_parse(&args, argc, argv, opts, &usage, &err) || args.help)
+    if (opt_parse(&args, argc, argv, opts, &usage, &err) || args.help ||
+        check_resume(&q.sweep, &err))
         return cmd_end(&err);
     x = calloc(1, sizeof *x);
     if (!x)

@@ -74,6 +74,14 @@ json.dump(machine, open("bad/machine.json", "w"))
 EOF
 "$BENCH" recommend bad >out 2>err || fail "exit $?: $(cat err)"
 
+# ---- other settings than its own are not dropped without a word
+for other in "--prefill-sums int8" "--kv-type q8_0" "--threads 2" "-m nano:Q8_0" "-c quick" "-o else"; do
+    option=${other%% *}
+    case $option in -m) option=--model ;; -c) option=--config ;; -o) option=--output ;; esac
+    # shellcheck disable=SC2086 # words
+    refused 2 "$option and --resume exclude each other" sweep --resume good $other --no-charts --no-probe
+done
+
 # ---- another machine, limit or build: rows of two are not one sweep
 # differs SAYS PYTHON: good's machine.json with another value is not resumed
 differs() {
