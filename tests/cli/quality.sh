@@ -44,7 +44,7 @@ rm whole/sweep.csv
 cp -p "$model" kept.gguf
 touch -d @1000000000 kept.gguf
 "$BENCH" quality -m kept.gguf -o kept --chunks 1 >out || fail "$(cat out)"
-printf 'other' | dd of=kept.gguf bs=1 seek=$(($(wc -c <kept.gguf) - 40000)) conv=notrunc 2>err
+head -c 2000 /dev/zero | dd of=kept.gguf bs=1 seek=$(($(wc -c <kept.gguf) - 40000)) conv=notrunc 2>err
 touch -d @1000000000 kept.gguf
 "$BENCH" quality -m kept.gguf -o kept --chunks 1 >out || fail "$(cat out)"
 "$BENCH" quality -m kept.gguf -o again --chunks 1 >out || fail "$(cat out)"
