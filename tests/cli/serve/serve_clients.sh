@@ -19,8 +19,15 @@ done
 mkdir client
 ln -s "$(realpath "$modules/node_modules")" client/node_modules
 cp "$SRC"/tests/cli/serve/*.mjs client/
+cat >template <<'END'
+{% for t in tools or [] %}{{ t.function.name }} {% endfor %}{% for m in messages %}
+{{ m.role }}: {{ m.content }}{% for c in m.tool_calls or [] %}<call>
+{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}
+</call>{% endfor %}{% endfor %}{% if add_generation_prompt %}
+assistant: {% endif %}
+END
 "$BENCH" serve -m "$SRC/tests/data/models/stories260K-f32.gguf" --port 0 --name tiny \
-    --chat-template zephyr >out 2>err &
+    --chat-template ./template >out 2>err &
 server=$!
 trap 'kill $server 2>/dev/null || true' EXIT
 for _ in $(seq 300); do
