@@ -6,7 +6,9 @@
  *
  *     begin NAME sep ARGUMENTS (mid NAME sep ARGUMENTS)* end
  *
- * ARGUMENTS are a JSON object, or parameters, each written as
+ * Some models write the first call in several ways, each with a begin and a sep of its
+ * own, and mark their texts, too (gpt-oss, Cohere). ARGUMENTS are a JSON object, or
+ * parameters, each written as
  *
  *     open KEY value VALUE close           with `join` between two of them
  *
@@ -34,10 +36,20 @@
 #define CALL_MAX_NAME    64
 #define CALL_MAX_KEY     256
 
+#define CALL_MAX_HEADS 9
+
 enum call_kind { CALL_STRING, CALL_OTHER };
 
+/* Another way to write what comes before the first arguments. */
+struct call_head {
+    char *begin, *sep;
+};
+
 struct call_form {
-    char *begin, *sep, *mid, *end; /* mid NULL: one call and no more */
+    char *begin, *sep, *mid, *end;          /* mid NULL: one call and no more */
+    struct call_head heads[CALL_MAX_HEADS]; /* [n_heads] where an answer begins */
+    int n_heads;
+    char *answer;     /* before a text, which then comes behind it only; or NULL */
     size_t n_trigger; /* bytes of begin after which the text has become a call */
     bool anywhere;    /* in a text; else only where an answer begins */
 
@@ -113,6 +125,7 @@ struct call_reader {
     bool in_control;
     struct call_match next[3]; /* a parameter, another call, the end */
     struct call_match literal;
+    const char *begin; /* of the call's head */
     char name[CALL_MAX_NAME + 1], key[CALL_MAX_KEY + 64];
     size_t n_name, n_key;
     int n_parameters;

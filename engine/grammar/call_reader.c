@@ -21,6 +21,11 @@ void call_form_free(struct call_form *f)
     free(f->end);
     free(f->open);
     free(f->join);
+    free(f->answer);
+    for (int i = 0; i < f->n_heads; i++) {
+        free(f->heads[i].begin);
+        free(f->heads[i].sep);
+    }
     for (int i = 0; i < 2; i++) {
         free(f->value[i]);
         free(f->close[i]);
@@ -168,6 +173,20 @@ static void begin_arguments(struct call_reader *r)
     }
 }
 
+/* The separator of a head with the call's beginning that agrees with the first n bytes
+ * of `like`, and has ch there; NULL: none. */
+static const char *other_separator(const struct call_reader *r, const char *like,
+                                   size_t n, char ch)
+{
+    const struct call_form *f = r->form;
+
+    for (int i = 0; i < f->n_heads; i++)
+        if (!strcmp(f->heads[i].begin, r->begin) &&
+            !strncmp(f->heads[i].sep, like, n) && f->heads[i].sep[n] == ch)
+            return f->heads[i].sep;
+    return NULL;
+}
+
 static void end_name(struct call_reader *r)
 {
     r->name[r->n_name] = '\0';
@@ -205,8 +224,11 @@ void reader_begin_literal(struct call_reader *r, enum call_state state,
 
 static void literal_byte(struct call_reader *r, char ch)
 {
-    const struct call_match *m = &r->literal;
+    struct call_match *m = &r->literal;
     const char hole = m->text[m->at];
+    const char *other = r->state == CALL_SEPARATES && hole != ch
+                            ? other_separator(r, m->text, m->at, ch)
+                            : NULL;
 
     /* A hole at the end takes all that fits. */
     if ((hole == CALL_HOLE_ID || hole == CALL_HOLE_NUMBER) && !m->text[m->at + 1] &&
@@ -215,9 +237,10 @@ static void literal_byte(struct call_reader *r, char ch)
         reader_add_byte(r, ch);
         return;
     }
-    if (call_match_byte(&r->literal, ch))
+    m->text = other ? other : m->text;
+    if (call_match_byte(m, ch))
         end_literal(r);
-    else if (!r->literal.alive)
+    else if (!m->alive)
         r->state = CALL_BROKEN;
 }
 
@@ -245,7 +268,45 @@ static void give_held(struct call_reader *r)
     memmove(r->held, r->held + 1, r->n_held);
 }
 
-/* Blanks and a part of the trigger are held. */
+/* A call begins, n bytes of its beginning have come. */
+static void begin_call(struct call_reader *r, const char *begin, size_t n)
+{
+    r->n_held = 0;
+    r->begin = begin;
+    reader_begin_literal(r, CALL_BEGINS, begin + n);
+}
+
+/* Whether s[n] is all of the marker, or begins it: then *part. */
+static bool is_marker(const char *s, size_t n, const char *marker, size_t len,
+                      bool *part)
+{
+    const bool begins = n <= len && !memcmp(s, marker, n);
+
+    *part |= begins && n < len;
+    return begins && n == len;
+}
+
+/* Where an answer begins: other heads, and the marker of a text. True: one is whole. */
+static bool first_byte(struct call_reader *r, const char *s, size_t n, bool *part)
+{
+    const struct call_form *f = r->form;
+
+    for (int i = 0; i < f->n_heads; i++) {
+        const char *begin = f->heads[i].begin;
+
+        if (is_marker(s, n, begin, strlen(begin), part)) {
+            begin_call(r, begin, n);
+            return true;
+        }
+    }
+    if (!f->answer || !is_marker(s, n, f->answer, strlen(f->answer), part))
+        return false;
+    r->n_held = 0;
+    r->spoke = true;
+    return true;
+}
+
+/* Blanks and a part of a marker are held. */
 static void text_byte(struct call_reader *r, char ch)
 {
     const struct call_form *f = r->form;
@@ -253,19 +314,21 @@ static void text_byte(struct call_reader *r, char ch)
     r->held[r->n_held++] = ch;
     while (r->n_held) {
         size_t i = 0;
+        bool part = false;
 
         while (i < r->n_held && is_blank(r->held[i]))
             i++;
+        const char *s = r->held + i;
         const size_t n = r->n_held - i;
 
-        if (n <= f->n_trigger && !memcmp(r->held + i, f->begin, n) &&
-            r->n_held < sizeof r->held && ((f->anywhere && !r->first) || !r->spoke)) {
-            if (n < f->n_trigger)
-                return;
-            r->n_held = 0;
-            reader_begin_literal(r, CALL_BEGINS, f->begin + f->n_trigger);
+        if (((f->anywhere && !r->first) || !r->spoke) &&
+            is_marker(s, n, f->begin, f->n_trigger, &part)) {
+            begin_call(r, f->begin, n);
             return;
         }
+        if ((!r->spoke && first_byte(r, s, n, &part)) ||
+            (part && r->n_held < sizeof r->held))
+            return;
         give_held(r);
     }
 }

@@ -242,15 +242,17 @@ static uint32_t text_start(struct start *x, uint32_t thoughts)
     return at[0];
 }
 
-/* Calls, or the value, and nothing else, behind a few blanks. */
+/* Calls, the value or a marked text, and nothing else, behind a few blanks. */
 static uint32_t calls_start(struct start *x)
 {
     static const struct edge blanks[] = {{'\t', '\r', NODE_POP}, {' ', ' ', NODE_POP}};
-    const uint32_t calls =
-        build_text(x->a, x->s->trigger, x->s->n_trigger, x->s->calls);
+    const struct call_start *s = x->s;
+    const uint32_t value =
+        !s->answer ? s->value
+                   : build_form_text(x->a, s->answer, s->text ? *x->free : s->value);
 
     return build_repeat(x->a, build_bytes(x->a, blanks, 2), 0, MAX_BLANKS,
-                        build_either(x->a, calls, x->s->value));
+                        build_either(x->a, s->heads, value));
 }
 
 static uint32_t build_start(struct start *x)
@@ -267,13 +269,13 @@ static uint32_t build_start(struct start *x)
         return NODE_DEAD;
     if (s->text)
         free_text(a, &x->trigger, true, s->calls, x->free);
-    behind = s->text ? text_start(x, NODE_DEAD) : calls_start(x);
+    behind = s->text && !s->answer ? text_start(x, NODE_DEAD) : calls_start(x);
     if (!s->think_end || !x->end.n || !x->begin.n)
         return behind;
     free_text(a, &x->end, s->text, behind, inside);
     if (s->thinks)
         return inside[0];
-    if (s->text)
+    if (s->text && !s->answer)
         return text_start(x, inside[0]);
     start = build_text(a, s->think_begin, x->begin.n, inside[0]);
     return build_either(a, start, behind);

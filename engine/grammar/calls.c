@@ -186,27 +186,65 @@ static uint32_t names_from(struct automaton *a, const struct grammar *g, size_t 
     return ends ? build_either(a, behind[lo], node) : node;
 }
 
-/* Calls, from the first name on. */
+/* Names behind a beginning, with each separator that it may have; arguments[i] follow,
+ * and behind[] is for use here. */
 static uint32_t build_names(struct automaton *a, const struct grammar *g,
-                            const struct grammar_calls *c)
+                            const struct call_form *f, const char *begin,
+                            const uint32_t *arguments, uint32_t *behind)
 {
-    const uint32_t next = build_open(a, 2);
-    uint32_t *behind = calloc(g->n_tools, sizeof *behind), names = NODE_DEAD;
-
-    if (!behind) {
-        automaton_fail(a, ST_NO_MEMORY, "cannot allocate %zu names", g->n_tools);
-        return NODE_DEAD;
+    for (size_t i = 0; i < g->n_tools; i++) {
+        behind[i] = strcmp(f->begin, begin) != 0
+                        ? NODE_DEAD
+                        : build_form_text(a, f->sep, arguments[i]);
+        for (int k = 0; k < f->n_heads; k++)
+            if (!strcmp(f->heads[k].begin, begin))
+                behind[i] = build_either(
+                    a, behind[i], build_form_text(a, f->heads[k].sep, arguments[i]));
     }
+    return a->st ? NODE_DEAD : names_from(a, g, 0, g->n_tools, 0, behind);
+}
+
+/* Whether an earlier head begins as head k does. */
+static bool has_begun(const struct call_form *f, int k)
+{
+    bool known = !strcmp(f->begin, f->heads[k].begin);
+
+    for (int i = 0; i < k; i++)
+        known |= !strcmp(f->heads[i].begin, f->heads[k].begin);
+    return known;
+}
+
+/* Calls: behind the trigger, and with each head. */
+static void build_calls(struct automaton *a, const struct grammar *g,
+                        const struct grammar_calls *c, struct call_start *s)
+{
+    const struct call_form *f = c->form;
+    const uint32_t next = build_open(a, 2);
+    uint32_t *nodes = calloc(2 * g->n_tools, sizeof *nodes);
+    uint32_t *behind, names;
+
+    if (!nodes) {
+        automaton_fail(a, ST_NO_MEMORY, "cannot allocate %zu names", g->n_tools);
+        return;
+    }
+    behind = nodes + g->n_tools;
     for (size_t i = 0; i < g->n_tools; i++)
-        behind[i] = build_form_text(a, c->form->sep,
-                                    build_lazy(a, (uint32_t)i, g->tools[i].need, next));
-    if (!a->st)
-        names = names_from(a, g, 0, g->n_tools, 0, behind);
-    build_close(a, next, 0, build_form_text(a, c->form->end, NODE_POP));
-    if (c->parallel && c->form->mid)
-        build_close(a, next, 1, build_form_text(a, c->form->mid, names));
-    free(behind);
-    return names;
+        nodes[i] = build_lazy(a, (uint32_t)i, g->tools[i].need, next);
+    names = build_names(a, g, f, f->begin, nodes, behind);
+    s->calls = build_form_text(a, f->begin + f->n_trigger, names);
+    s->heads = build_text(a, f->begin, f->n_trigger, s->calls);
+    for (int k = 0; k < f->n_heads; k++) {
+        const char *begin = f->heads[k].begin;
+
+        if (!has_begun(f, k))
+            s->heads = build_either(
+                a, s->heads,
+                build_form_text(a, begin, build_names(a, g, f, begin, nodes, behind)));
+    }
+    build_close(a, next, 0, build_form_text(a, f->end, NODE_POP));
+    if (c->parallel && f->mid)
+        build_close(a, next, 1, build_form_text(a, f->mid, names));
+    free(nodes);
 }
 
 /* The text of an answer that follows a schema; NODE_DEAD: it is free. */
@@ -237,12 +275,14 @@ static uint32_t build_answer(struct automaton *a, const struct grammar *g,
                            .trigger = f->begin,
                            .n_trigger = f->n_trigger,
                            .anywhere = f->anywhere,
+                           .answer = f->answer,
                            .text = c->choice != GRAMMAR_REQUIRED && !c->schema,
-                           .value = build_value(a, c)};
+                           .value = build_value(a, c),
+                           .calls = NODE_DEAD,
+                           .heads = NODE_DEAD};
 
-    s.calls = c->choice == GRAMMAR_NONE
-                  ? NODE_DEAD
-                  : build_form_text(a, f->begin + f->n_trigger, build_names(a, g, c));
+    if (c->choice != GRAMMAR_NONE)
+        build_calls(a, g, c, &s);
     return build_call_start(a, &s);
 }
 
@@ -296,16 +336,22 @@ static enum status make_text(struct grammar *g, const struct grammar_calls *c,
                                    f->python,
                                    (unsigned char)f->n_trigger,
                                    f->mid != NULL,
+                                   f->answer != NULL,
+                                   (unsigned char)f->n_heads,
                                    c->schema != NULL};
-    const char *const texts[] = {f->begin,    f->sep,         f->mid,
-                                 f->end,      f->open,        f->join,
-                                 f->value[0], f->value[1],    f->close[0],
-                                 f->close[1], c->think_begin, c->think_end};
+    const char *const texts[] = {f->begin,    f->sep,      f->mid,      f->end,
+                                 f->answer,   f->open,     f->join,     f->value[0],
+                                 f->value[1], f->close[0], f->close[1], c->think_begin,
+                                 c->think_end};
     struct blob b = {.s = NULL};
 
     add_text(&b, (const char *)flags, sizeof flags);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         add_string(&b, texts[i]);
+    for (int i = 0; i < f->n_heads; i++) {
+        add_string(&b, f->heads[i].begin);
+        add_string(&b, f->heads[i].sep);
+    }
     add_text(&b, c->schema, c->n_schema);
     for (size_t i = 0; i < g->n_tools; i++) {
         add_string(&b, g->tools[i].name);

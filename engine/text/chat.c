@@ -309,7 +309,7 @@ void chat_template_close(struct chat_template *c)
     if (!c)
         return;
     free(c->name);
-    chat_free_thinking(c);
+    chat_free_thinking(&c->thinking);
     chat_free_calls(c);
     chat_free_variants(c);
     json_decref(c->own);

@@ -78,8 +78,8 @@ bool chat_template_uses(const struct chat_template *c, const json_t *conversatio
  * Markers may be spelled by control tokens. */
 struct chat_thinking {
     char *begin, *end;
-    char *closing; /* end with its blanks, as it is written behind thoughts */
-    char *answer;  /* before an answer without thoughts; "" or NULL: nothing */
+    char *closing; /* what is written between thoughts and an answer, with blanks */
+    char *answer;  /* before an answer; "" or NULL: nothing */
 };
 
 /* NULL: the template shows nothing of thoughts. It belongs to the template. */
@@ -91,16 +91,17 @@ bool chat_prompt_thinks(const struct chat_template *c, const struct jinja_text *
 /* How a model calls tools, by what its template renders of calls. */
 struct chat_calls {
     struct call_form form;
-    char *think_begin,
-        *think_end;  /* markers of thoughts, as bytes of a form; or NULL */
+    struct chat_thinking thinking; /* begin and end as bytes of a form, without answer;
+                                      closing up to where a call may begin; or NULL */
     const char *why; /* there is no form, static: "it has no marker before a call" */
 };
 
 /* It belongs to the template. */
 const struct chat_calls *chat_template_calls(const struct chat_template *c);
 
-/* Write the calls of earlier answers as the template expects them: arguments as an
- * object or a text, and a content where they have no text. */
+/* Write earlier answers as the template expects them: thoughts by the names that it may
+ * have for them; arguments of calls as an object or a text, and a content where there
+ * is no text. */
 void chat_prepare_calls(const struct chat_template *c, json_t *conversation);
 
 struct chat_abilities chat_template_abilities(const struct chat_template *c);

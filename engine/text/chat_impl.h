@@ -28,7 +28,7 @@ struct chat_template {
 
     struct chat_calls calls;
     bool text_arguments; /* of calls, for the template */
-    int calls_content;   /* next to calls: 0 "", 1 null, 2 none */
+    int calls_content;   /* next to calls: see struct style */
 };
 
 /* Find and compile the programs of chat_template_open(): variants, names, markers. */
@@ -42,9 +42,13 @@ void chat_free_variants(struct chat_template *c);
 enum status chat_pick(const struct chat_variant **v, const struct chat_template *c,
                       const json_t *conversation, struct err *err);
 
-/* Fill c->thinking; and empty it. */
+/* Fill c->thinking; and empty one. */
 void chat_find_thinking(struct chat_template *c);
-void chat_free_thinking(struct chat_template *c);
+void chat_free_thinking(struct chat_thinking *t);
+
+/* Give thoughts to an assistant's message, by each name that templates have for them.
+ */
+void chat_put_thoughts(json_t *message, const char *thought);
 
 /* Fill c->calls; and empty it. */
 void chat_find_calls(struct chat_template *c, const struct tokenizer *tok);

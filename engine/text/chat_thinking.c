@@ -27,6 +27,7 @@ static const char *const usual[][2] = {
     {"<thought>", "</thought>"},
     {"<seed:think>", "</seed:think>"},
     {"<|START_THINKING|>", "<|END_THINKING|>"},
+    {"<|channel>thought", "<channel|>"},
 };
 
 static bool is_blank(char ch)
@@ -75,6 +76,16 @@ static size_t common_prefix(const char *a, const char *b)
     return n;
 }
 
+void chat_put_thoughts(json_t *message, const char *thought)
+{
+    /* the last one is where `thought` may come from */
+    static const char *const names[] = {"reasoning", "thinking", "thought", "tool_plan",
+                                        "reasoning_content"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        json_object_set_new(message, names[i], json_string(thought));
+}
+
 /* A question, with an answer (its thoughts may be NULL) or a request for one; NULL: the
  * template does not render it. */
 static char *render(const struct chat_template *c, const char *answer,
@@ -89,11 +100,8 @@ static char *render(const struct chat_template *c, const char *answer,
     struct jinja_text t;
     char *text = NULL;
 
-    if (thought) {
-        json_object_set_new(message, "reasoning_content", json_string(thought));
-        json_object_set_new(message, "reasoning", json_string(thought));
-        json_object_set_new(message, "thinking", json_string(thought));
-    }
+    if (thought)
+        chat_put_thoughts(message, thought);
     if (message)
         json_array_append_new(json_object_get(conversation, "messages"), message);
     if (conversation && !chat_render(c, conversation, &t, &why)) {
@@ -164,22 +172,22 @@ void chat_find_thinking(struct chat_template *c)
     if (find_rendered(m, prompt, thinks)) {
         find_answer(m, prompt, plain);
     } else {
-        chat_free_thinking(c);
+        chat_free_thinking(m);
         if (!find_usual(m, c->variants[0].source))
-            chat_free_thinking(c);
+            chat_free_thinking(m);
     }
     free(prompt);
     free(thinks);
     free(plain);
 }
 
-void chat_free_thinking(struct chat_template *c)
+void chat_free_thinking(struct chat_thinking *t)
 {
-    free(c->thinking.begin);
-    free(c->thinking.end);
-    free(c->thinking.closing);
-    free(c->thinking.answer);
-    c->thinking = (struct chat_thinking){.begin = NULL};
+    free(t->begin);
+    free(t->end);
+    free(t->closing);
+    free(t->answer);
+    *t = (struct chat_thinking){.begin = NULL};
 }
 
 const struct chat_thinking *chat_template_thinking(const struct chat_template *c)

@@ -13,8 +13,10 @@
 #include "engine/text/chat_tools_impl.h"
 
 /* Texts that no template writes. */
-#define ANSWER "\x7fslmbench-1\x7f"
-#define LISTED "slm_probe_listed"
+#define ANSWER  "\x7fslmbench-1\x7f"
+#define THOUGHT "\x7fslmbench-2\x7f"
+#define LISTED  "slm_probe_listed"
+#define PART    "slm_probe_part"
 
 const struct call_probe call_probes[N_PROBES] = {
     {"slm_probe_one", "slmprob01",
@@ -37,11 +39,20 @@ static json_t *call_of(int i, const struct style *s)
                      arguments);
 }
 
-/* A question, and an answer: ANSWER, or calls[n]. NULL: the template fails. */
-static char *render(const struct chat_template *c, const int *calls, int n,
-                    const struct style *s)
+/* The content of a message without text, by its style. */
+static json_t *no_text(int style)
 {
-    json_t *message = json_pack("{s:s}", "role", "assistant"), *list = json_array();
+    return style == 3   ? json_pack("[{s:s, s:s}]", "type", "text", "text", "")
+           : style == 1 ? json_null()
+                        : json_string("");
+}
+
+/* A question, and an answer by that message: ANSWER, or calls[n]; the message is
+ * released. NULL: the template fails. */
+static char *render_message(const struct chat_template *c, json_t *message,
+                            const int *calls, int n, const struct style *s)
+{
+    json_t *list = json_array();
     json_t *conversation =
         json_pack("{s:[{s:s, s:s}], s:b, s:[{s:s, s:{s:s, s:s, s:{s:s, s:{}}}}]}",
                   "messages", "role", "user", "content", "1", "add_generation_prompt",
@@ -51,11 +62,6 @@ static char *render(const struct chat_template *c, const int *calls, int n,
     struct jinja_text t;
     char *text = NULL;
 
-    if (n == 0)
-        json_object_set_new(message, "content", json_string(ANSWER));
-    else if (s->content < 2)
-        json_object_set_new(message, "content",
-                            s->content ? json_null() : json_string(""));
     for (int i = 0; i < n; i++)
         json_array_append_new(list, call_of(calls[i], s));
     if (n)
@@ -68,6 +74,21 @@ static char *render(const struct chat_template *c, const int *calls, int n,
     }
     json_decref(conversation);
     return text;
+}
+
+static char *render(const struct chat_template *c, const int *calls, int n,
+                    const struct style *s)
+{
+    json_t *message = json_pack("{s:s}", "role", "assistant");
+
+    if (n == 0)
+        json_object_set_new(message, "content", json_string(ANSWER));
+    else if (s->content != 2)
+        json_object_set_new(message, "content", no_text(s->content));
+    if (n && s->content == 3) /* shown where parts are written as they are */
+        json_object_set_new(json_array_get(json_object_get(message, "content"), 0),
+                            PART, json_true());
+    return render_message(c, message, calls, n, s);
 }
 
 /* ---- the proof ------------------------------------------------------------------- */
@@ -159,11 +180,12 @@ static bool try_style(struct finding *x)
     at = x->answer ? strstr(x->answer, ANSWER) : NULL;
     if (!at)
         return calls_fail(x, "it does not render an answer");
+    x->head = part(x->answer, at);
     at += strlen(ANSWER);
     x->tail = part(at, at + strlen(at));
     for (int i = 0; i < N_PROBES; i++)
         x->each[i] = render(x->c, &i, 1, &x->style);
-    if (!x->each[0])
+    if (!x->each[0] || strstr(x->each[0], PART))
         return calls_fail(x, "it does not render calls of tools");
     if (!strstr(x->each[0], call_probes[0].name))
         return calls_fail(x, "it does not write calls of tools");
@@ -172,22 +194,88 @@ static bool try_style(struct finding *x)
     return calls_find_form(x) && prove(x);
 }
 
-/* Markers of thoughts, where one alone ends them: a marker with the beginning of an
- * answer in it does not come before a call. */
+/* How much of `closing` comes behind thoughts where a call follows them, by a template
+ * that has thoughts next to calls as such, or as their content; 0: unknown. */
+static size_t closing_of_call(const struct finding *x, const char *closing)
+{
+    const struct style style = {.text_arguments = x->style.text_arguments};
+    const int first = 0;
+    size_t n = 0;
+
+    for (int i = 0; i < 2 && !n; i++) {
+        json_t *message =
+            json_pack("{s:s, s:s}", "role", "assistant", "content", i ? THOUGHT : "");
+        char *text;
+        const char *at;
+
+        if (!i)
+            chat_put_thoughts(message, THOUGHT);
+        text = render_message(x->c, message, &first, 1, &style);
+        at = text ? strstr(text, THOUGHT) : NULL;
+        if (at) {
+            at += strlen(THOUGHT);
+            n = common_prefix(part(at, at + strlen(at)),
+                              part(closing, closing + strlen(closing)));
+            n = calls_whole_tags(at, n);
+        }
+        free(text);
+    }
+    return n;
+}
+
+/* Behind thoughts the template writes the beginning of an answer, too: t is split
+ * where a call may follow as well. *n: bytes of the closing up to there. */
+static bool split_thinking(struct finding *x, struct chat_thinking *t, size_t *n)
+{
+    const char *closing = t->closing;
+    struct part end, answer;
+    char *texts[2];
+
+    *n = closing_of_call(x, closing);
+    end = trim(part(closing, closing + *n));
+    answer = trim(part(closing + *n, closing + strlen(closing)));
+    texts[0] = end.n ? strndup(end.s, end.n) : NULL;
+    texts[1] = answer.n ? strndup(answer.s, answer.n) : NULL;
+    if (!texts[0] || !texts[1]) {
+        free(texts[0]);
+        free(texts[1]);
+        return calls_fail(x, "its thoughts end with the beginning of an answer");
+    }
+    free(t->end);
+    free(t->answer);
+    t->end = texts[0];
+    t->answer = texts[1];
+    calls_put_answer(x, part(t->answer, t->answer + strlen(t->answer)));
+    return x->f->answer ||
+           calls_fail(x, "its thoughts end with the beginning of an answer");
+}
+
+static char *coded(const struct finding *x, const char *text)
+{
+    return calls_coded(x, part(text, text + strlen(text)), false, false);
+}
+
+/* Markers of thoughts, behind which a call or an answer comes. */
 static bool find_markers(struct finding *x)
 {
-    struct chat_calls *calls = &((struct chat_template *)x->c)->calls;
-    const struct chat_thinking *t = chat_template_thinking(x->c);
-    char *begin, *end;
+    struct chat_template *c = (struct chat_template *)x->c;
+    struct chat_thinking *t = &c->thinking, *of = &c->calls.thinking;
+    size_t n;
 
-    if (!t)
+    if (!t->begin)
         return true;
-    begin = calls_coded(x, part(t->begin, t->begin + strlen(t->begin)), false, false);
-    end = calls_coded(x, part(t->end, t->end + strlen(t->end)), false, false);
-    calls->think_begin = begin;
-    calls->think_end = end;
-    return (begin && end && calls_marker_len(end) == strlen(end)) ||
-           calls_fail(x, "its thoughts end with the beginning of an answer");
+    n = strlen(t->closing);
+    of->end = coded(x, t->end);
+    if (of->end && calls_marker_len(of->end) != strlen(of->end)) {
+        if (!split_thinking(x, t, &n))
+            return false;
+        free(of->end);
+        of->end = coded(x, t->end);
+    }
+    of->begin = coded(x, t->begin);
+    of->closing = strndup(t->closing, n);
+    return (of->begin && of->end && of->closing) ||
+           calls_fail(x, "there was no memory for the markers of its thoughts");
 }
 
 static bool lists_tools(const struct finding *x)
@@ -216,11 +304,11 @@ void chat_find_calls(struct chat_template *c, const struct tokenizer *tok)
         c->calls.why = "there was no memory to look for their form";
         return;
     }
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 8; i++) {
         const char *before = x.why;
 
         x.why = NULL;
-        x.style = (struct style){.content = i % 3, .text_arguments = i >= 3};
+        x.style = (struct style){.content = i % 4, .text_arguments = i >= 4};
         if (try_style(&x) && !lists_tools(&x))
             calls_fail(&x, "it does not list the tools");
         else if (!x.why && find_markers(&x)) {
@@ -242,8 +330,7 @@ void chat_find_calls(struct chat_template *c, const struct tokenizer *tok)
 void chat_free_calls(struct chat_template *c)
 {
     call_form_free(&c->calls.form);
-    free(c->calls.think_begin);
-    free(c->calls.think_end);
+    chat_free_thinking(&c->calls.thinking);
     c->calls = (struct chat_calls){.why = NULL};
 }
 
@@ -283,14 +370,18 @@ void chat_prepare_calls(const struct chat_template *c, json_t *conversation)
     {
         json_t *calls = json_object_get(message, "tool_calls");
         const json_t *content = json_object_get(message, "content");
+        const char *thought = json_text(json_object_get(message, "reasoning_content"));
 
+        if (thought && !json_object_get(message, "thinking") &&
+            !(json_array_size(calls) && json_text(content) && *json_text(content)))
+            chat_put_thoughts(message, thought);
         if (!json_array_size(calls))
             continue;
         json_array_foreach(calls, k, call)
         {
             prepare_arguments(c, json_object_get(call, "function"));
         }
-        if ((!content || json_is_null(content)) && c->calls_content == 0)
-            json_object_set_new(message, "content", json_string(""));
+        if ((!content || json_is_null(content)) && c->calls_content % 3 == 0)
+            json_object_set_new(message, "content", no_text(c->calls_content));
     }
 }

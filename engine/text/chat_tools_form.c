@@ -2,6 +2,7 @@
  *
  * chat_tools_form.c - the form of calls from what a template renders of them
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "engine/base/json_read.h"
@@ -133,17 +134,21 @@ static bool begins_with_end(const struct finding *x, struct part p)
            (tokenizer_is_end(x->tok, id) || id == x->c->end);
 }
 
-/* How many bytes of rendered calls come before what an answer has not; a tag that both
- * begin is none of them. */
-static size_t common_beginning(const struct finding *x, const char *text)
+size_t calls_whole_tags(const char *s, size_t n)
 {
-    size_t n = common_prefix(part(x->answer, x->answer + strlen(x->answer)),
-                             part(text, text + strlen(text)));
-
-    for (size_t i = n; i > 0 && text[i - 1] != '>' && text[i - 1] != '\n'; i--)
-        if (text[i - 1] == '<')
+    for (size_t i = n; i > 0 && s[i - 1] != '>' && s[i - 1] != '\n'; i--)
+        if (s[i - 1] == '<')
             return i - 1;
     return n;
+}
+
+/* How many bytes of rendered calls come before what an answer has not. */
+static size_t common_beginning(const struct finding *x, const char *text)
+{
+    const size_t n = common_prefix(part(x->answer, x->answer + strlen(x->answer)),
+                                   part(text, text + strlen(text)));
+
+    return calls_whole_tags(text, n);
 }
 
 static struct part without(struct part p, const char *marker)
@@ -167,8 +172,75 @@ static struct part without_thoughts(const struct finding *x, struct part p)
     return without(without(p, t ? t->begin : NULL), t ? t->end : NULL);
 }
 
-/* What the template writes for calls, and not for an answer. */
-static bool find_begin(struct finding *x, const char *name)
+void calls_put_answer(struct finding *x, struct part p)
+{
+    free(x->f->answer);
+    x->f->answer = form_text(x, trim(p), false);
+    if (x->f->answer && !calls_marker_len(x->f->answer)) {
+        free(x->f->answer);
+        x->f->answer = NULL;
+    }
+}
+
+/* Messages with a header: who receives it, its channel and its type. Templates write
+ * one order; models write the receiver before the channel or behind it, and the type
+ * with a marker, without one, or not at all.
+ * Source: OpenAI, "harmony response format" (gpt-oss). */
+#define CHANNEL "<|channel|>"
+#define MESSAGE "<|message|>"
+
+static bool put_heads(struct finding *x, struct part begin, struct part to,
+                      struct part channel, struct part type)
+{
+    static const char *const marks[] = {"", " ", " <|constrain|>"};
+    char head[MAX_PART], sep[MAX_PART];
+
+    snprintf(head, sizeof head, "%.*s%.*s", (int)begin.n, begin.s, (int)to.n, to.s);
+    for (int i = 0; i < (type.n ? 3 : 1); i++) {
+        struct call_head *h = &x->f->heads[x->f->n_heads++];
+
+        snprintf(sep, sizeof sep, "%.*s%s%.*s" MESSAGE, (int)channel.n, channel.s,
+                 marks[i], i ? (int)type.n : 0, type.s);
+        if (!put(x, &h->begin, part(head, head + strlen(head))) ||
+            !put(x, &h->sep, part(sep, sep + strlen(sep))))
+            return false;
+    }
+    return true;
+}
+
+/* The form's begin and sep are those of the last head. */
+static bool find_headers(struct finding *x, struct part to, struct part sep)
+{
+    const struct part none = {"", 0}, mark = part(MESSAGE, MESSAGE + strlen(MESSAGE));
+    const struct chat_thinking *t = chat_template_thinking(x->c);
+    const size_t n_channel = strlen(CHANNEL);
+    struct part channel = sep, type, thoughts = none;
+    struct call_form *f = x->f;
+
+    if (!f->answer || common_suffix(sep, mark) < mark.n || sep.n < n_channel + mark.n ||
+        memcmp(sep.s, CHANNEL, n_channel) != 0 || to.n + sep.n > MAX_PART / 2)
+        return calls_fail(x, "it has no marker before a call");
+    sep = without_end(sep, mark.n);
+    for (channel.n = 0; channel.n < sep.n && !is_blank(sep.s[channel.n]);)
+        channel.n++;
+    type = trim(from(sep, channel.n));
+    if (t && !strncmp(t->begin, CHANNEL, n_channel) && strstr(t->begin, MESSAGE))
+        thoughts = part(t->begin, strstr(t->begin, MESSAGE));
+    if ((thoughts.n && !put_heads(x, thoughts, to, none, type)) ||
+        !put_heads(x, none, trim(to), channel, type) ||
+        !put_heads(x, channel, to, none, type))
+        return false;
+    free(f->begin);
+    free(f->sep);
+    f->begin = f->heads[--f->n_heads].begin;
+    f->sep = f->heads[f->n_heads].sep;
+    f->n_trigger = strlen(f->begin);
+    f->anywhere = true;
+    return true;
+}
+
+/* What the template writes for calls, and not for an answer. sep: behind the name. */
+static bool find_begin(struct finding *x, const char *name, struct part sep)
 {
     const char *text = x->each[0];
     const size_t n = common_beginning(x, text);
@@ -182,13 +254,15 @@ static bool find_begin(struct finding *x, const char *name)
         return calls_fail(x, "it has no marker before a call");
     if (begins_with_end(x, p))
         return calls_fail(x, "its calls are behind the end of an answer");
+    calls_put_answer(x,
+                     without_thoughts(x, part(x->answer + n, x->head.s + x->head.n)));
     if (!put(x, &x->f->begin, p))
         return false;
     s = x->f->begin;
     x->f->n_trigger = calls_marker_len(s);
     x->f->anywhere = x->f->n_trigger > 0;
     if (!x->f->anywhere && *s != '{' && *s != '[')
-        return calls_fail(x, "it has no marker before a call");
+        return find_headers(x, part(text + n, name), sep);
     if (!x->f->anywhere)
         x->f->n_trigger = 1;
     return true;
@@ -244,10 +318,12 @@ static bool find_json(struct finding *x)
 {
     const char *name = strstr(x->each[0], call_probes[0].name), *end;
     const char *object = name ? find_object(name, 0, &end) : NULL;
+    struct part sep;
 
-    return object && find_begin(x, name) &&
-           put(x, &x->f->sep, part(name + strlen(call_probes[0].name), object)) &&
-           put_end(x, end);
+    if (!object)
+        return false;
+    sep = part(name + strlen(call_probes[0].name), object);
+    return put(x, &x->f->sep, sep) && find_begin(x, name, sep) && put_end(x, end);
 }
 
 /* ---- arguments as parameters ----------------------------------------------------- */
@@ -342,7 +418,8 @@ static bool find_parameters(struct finding *x)
         return calls_fail(x, "it writes arguments in a way that is not known here");
     x->f->parameters = true;
     x->f->python = a.python;
-    return find_begin(x, name) && put(x, &x->f->sep, without_end(a.first, n_open)) &&
+    return find_begin(x, name, (struct part){"", 0}) &&
+           put(x, &x->f->sep, without_end(a.first, n_open)) &&
            put(x, &x->f->open, from(a.first, a.first.n - n_open)) &&
            put(x, &x->f->join, join[0]) && put_end(x, end[0].s);
 }
@@ -455,6 +532,7 @@ bool calls_find_form(struct finding *x)
         if (!find_parameters(x))
             return false;
     }
-    find_mid(x);
+    if (!x->f->n_heads)
+        find_mid(x);
     return true;
 }

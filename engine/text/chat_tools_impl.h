@@ -21,7 +21,7 @@ extern const struct call_probe call_probes[N_PROBES];
 
 /* How a template wants its calls: the content next to them, and arguments as a text. */
 struct style {
-    int content; /* 0: "", 1: null, 2: no member */
+    int content; /* 0: "", 1: null, 2: no member, 3: parts, and "" in the one */
     bool text_arguments;
 };
 
@@ -99,7 +99,7 @@ struct finding {
     int n_controls;
     struct style style;
     char *answer, *each[N_PROBES], *two, *three;
-    struct part tail; /* behind an answer */
+    struct part head, tail; /* before and behind an answer */
     struct call_form *f;
     const char *why; /* not */
 };
@@ -118,6 +118,12 @@ char *calls_coded(const struct finding *x, struct part p, bool holes, bool ends)
 
 /* The marker that text begins with; 0: none. */
 size_t calls_marker_len(const char *s);
+
+/* What is written before an answer: the form's marker, or none. */
+void calls_put_answer(struct finding *x, struct part p);
+
+/* s[n] without a tag that it only begins. */
+size_t calls_whole_tags(const char *s, size_t n);
 
 /* What was rendered of calls alone, in rendered text. */
 struct part calls_rendered(const struct finding *x, const char *text);

@@ -22,8 +22,8 @@
 bool tokenizer_ends_turns(const char *text, size_t len)
 {
     static const char *const texts[] = {
-        "<|eot_id|>",    "<|eom_id|>",    "<|im_end|>",     "<|end|>",
-        "<end_of_turn>", "<|endoftext|>", "<|end_of_text|>"};
+        "<|eot_id|>", "<|eom_id|>",    "<|im_end|>",    "<|end|>",
+        "<|call|>",   "<end_of_turn>", "<|endoftext|>", "<|end_of_text|>"};
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         if (len == strlen(texts[i]) && !memcmp(text, texts[i], len))

@@ -220,17 +220,27 @@ static enum status load_end_list(struct tokenizer *t, const struct gguf *g,
     return ST_OK;
 }
 
-/* Tokens that end a turn of chat models; files often name only one of them. */
+/* Tokens that end a turn of chat models; files often name only one of them. Where
+ * <|call|> ends turns (gpt-oss), <|end|> ends messages within them. */
 static void find_ends(struct tokenizer *t)
 {
+    int32_t call = -1, end = -1;
+
     for (int32_t id = 0; id < t->n_vocab; id++) {
         size_t len;
         const char *text = token_text(t, id, &len);
 
-        if ((t->type[id] == TOKEN_CONTROL || t->type[id] == TOKEN_USER) &&
-            tokenizer_ends_turns(text, len))
-            add_end(t, id);
+        if ((t->type[id] != TOKEN_CONTROL && t->type[id] != TOKEN_USER) ||
+            !tokenizer_ends_turns(text, len))
+            continue;
+        add_end(t, id);
+        if (len == strlen("<|end|>") && !memcmp(text, "<|end|>", len))
+            end = id;
+        if (len == strlen("<|call|>") && !memcmp(text, "<|call|>", len))
+            call = id;
     }
+    if (call >= 0 && end >= 0)
+        t->ends[end] = false;
 }
 
 static enum status load_ids(struct tokenizer *t, const struct gguf *g, struct err *err)

@@ -92,9 +92,9 @@ static bool render_chat(const struct answer_model *m, const struct api_request *
            refuse_err(refusal, &err, "messages");
 }
 
-/* Write the end of a block of thoughts behind the prompt that has opened it. */
-static bool close_block(struct jinja_text *prompt, const char *closing,
-                        struct refusal *refusal)
+/* Write the template's own text behind a prompt that the template has ended. */
+static bool extend_prompt(struct jinja_text *prompt, const char *closing,
+                          struct refusal *refusal)
 {
     const size_t n = strlen(closing);
     char *more = realloc(prompt->text, prompt->len + n + 1);
@@ -126,10 +126,13 @@ static bool look_at_thinking(struct answer *a, struct jinja_text *prompt,
     a->thinks = t && chat_prompt_thinks(a->model->chat, prompt);
     if (a->thinks && (!may_think || r->max_thought == 0)) {
         a->thinks = false;
-        return close_block(prompt, t->closing, refusal);
+        return extend_prompt(prompt, a->calls ? a->calls->thinking.closing : t->closing,
+                             refusal);
     }
     a->thinking = may_think ? t : NULL;
-    return true;
+    return may_think || !t || !t->answer || !prompt->n_own ||
+           prompt->own[prompt->n_own - 1].end != prompt->len ||
+           extend_prompt(prompt, t->answer, refusal);
 }
 
 /* Whether the answer's calls can be held to their schemas. */

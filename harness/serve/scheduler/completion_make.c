@@ -178,7 +178,7 @@ static enum status begin_thinking(struct completion *c,
     enum status st = completion_text_open(&c->thought, NULL, 0, err);
     size_t n = 0;
 
-    completion_thinking_open(&c->thinking, p->thinking, p->thinks);
+    completion_thinking_open(&c->thinking, p->thinking, p->thinks, p->calls != NULL);
     c->max_thought = p->max_thought;
     c->split = malloc(2 * (c->cap_bytes + THINKING_MAX_HELD));
     if (!st && !c->split)

@@ -12,11 +12,13 @@ static bool is_blank(char ch)
 }
 
 void completion_thinking_open(struct completion_thinking *t,
-                              const struct chat_thinking *markers, bool runs)
+                              const struct chat_thinking *markers, bool runs,
+                              bool keeps)
 {
     *t = (struct completion_thinking){.markers = markers,
                                       .state = runs ? THINKING_RUNS : THINKING_STARTS,
-                                      .drops_blanks = runs};
+                                      .drops_blanks = runs,
+                                      .keeps = keeps};
 }
 
 static bool contains(const char *marker, const char *text, size_t n)
@@ -34,9 +36,10 @@ bool completion_thinking_knows(const struct completion_thinking *t, const char *
 
     if (!n || t->state == THINKING_OVER)
         return false;
-    return t->state == THINKING_RUNS
-               ? contains(m->end, text, n)
-               : contains(m->begin, text, n) || contains(m->answer, text, n);
+    if (t->state == THINKING_RUNS)
+        return contains(m->end, text, n);
+    return contains(m->answer, text, n) ||
+           (t->state == THINKING_STARTS && contains(m->begin, text, n));
 }
 
 /* How much of a marker held[] is, behind blanks. */
@@ -58,7 +61,8 @@ static void give(struct completion_thinking *t, size_t i, struct thinking_bytes 
 {
     const char ch = t->held[i];
 
-    if (t->spelled[i] || (t->drops_blanks && is_blank(ch)))
+    if ((t->spelled[i] && (t->state == THINKING_RUNS || !t->keeps)) ||
+        (t->drops_blanks && is_blank(ch)))
         return;
     t->drops_blanks = false;
     if (t->state == THINKING_RUNS)
@@ -84,21 +88,24 @@ static void enter(struct completion_thinking *t, enum thinking_state state)
 
 static void look(struct completion_thinking *t, struct thinking_bytes *out)
 {
-    const bool starts = t->state == THINKING_STARTS;
-    const enum match first = match(t, starts ? t->markers->begin : t->markers->end);
-    const enum match answer = starts ? match(t, t->markers->answer) : MATCH_NONE;
+    const enum thinking_state state = t->state;
+    const enum match first = state == THINKING_STARTS ? match(t, t->markers->begin)
+                             : state == THINKING_RUNS ? match(t, t->markers->end)
+                                                      : MATCH_NONE;
+    const enum match answer =
+        state == THINKING_RUNS ? MATCH_NONE : match(t, t->markers->answer);
 
     if (first == MATCH_WHOLE)
-        enter(t, starts ? THINKING_RUNS : THINKING_OVER);
+        enter(t, state == THINKING_STARTS ? THINKING_RUNS : THINKING_ANSWERS);
     else if (answer == MATCH_WHOLE)
         enter(t, THINKING_OVER);
     else if ((first == MATCH_PART || answer == MATCH_PART) &&
              t->n_held < THINKING_MAX_HELD)
         return;
-    else if (starts)
-        completion_thinking_end(t, out); /* it does not think */
-    else
+    else if (state == THINKING_RUNS)
         give_first(t, out);
+    else
+        completion_thinking_end(t, out); /* it does not think, or no more */
 }
 
 void completion_thinking_add(struct completion_thinking *t, const char *bytes, size_t n,
@@ -122,7 +129,7 @@ void completion_thinking_add(struct completion_thinking *t, const char *bytes, s
  * given as they are. */
 void completion_thinking_end(struct completion_thinking *t, struct thinking_bytes *out)
 {
-    if (t->state == THINKING_STARTS)
+    if (t->state != THINKING_RUNS)
         t->state = THINKING_OVER;
     for (size_t i = 0; i < t->n_held; i++)
         give(t, i, out);

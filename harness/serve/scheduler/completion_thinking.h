@@ -3,10 +3,11 @@
  * completion_thinking.h - which bytes of a completion are thoughts, and which its
  * answer
  *
- * A model that thinks writes a marker, its thoughts, a second marker and the answer.
- * Blanks around thoughts belong to the markers. Tokens may end anywhere inside a
- * marker: what may become one is held back. A control token has no text; where a marker
- * is made of it, it is compared as it is spelled, and dropped where it is no marker.
+ * A model that thinks writes a marker, its thoughts, a second marker and the answer,
+ * before which some write a marker, too. Blanks around thoughts belong to the markers.
+ * Tokens may end anywhere inside a marker: what may become one is held back. A control
+ * token has no text; where a marker is made of it, it is compared as it is spelled, and
+ * dropped where it is no marker, but for answers whose calls are read from it.
  *
  * Threading: one belongs to one thread at a time.
  */
@@ -25,12 +26,14 @@ enum thinking_state {
     THINKING_OVER, /* or never: all is the answer */
     THINKING_STARTS,
     THINKING_RUNS,
+    THINKING_ANSWERS, /* behind thoughts */
 };
 
 struct completion_thinking {
     const struct chat_thinking *markers;
     enum thinking_state state;
     bool drops_blanks;               /* of what follows a marker */
+    bool keeps;                      /* control tokens of the answer */
     char held[THINKING_MAX_HELD];    /* [n_held] */
     bool spelled[THINKING_MAX_HELD]; /* of a control token, which has no text */
     size_t n_held;
@@ -42,9 +45,11 @@ struct thinking_bytes {
     size_t n_thought, n_answer;
 };
 
-/* runs: the prompt has opened the block. markers live longer. */
+/* runs: the prompt has opened the block. keeps: the answer's control tokens are text.
+ * markers live longer. */
 void completion_thinking_open(struct completion_thinking *t,
-                              const struct chat_thinking *markers, bool runs);
+                              const struct chat_thinking *markers, bool runs,
+                              bool keeps);
 
 /* Whether a token that is spelled text[n] is part of a marker that may come. */
 bool completion_thinking_knows(const struct completion_thinking *t, const char *text,

@@ -121,8 +121,7 @@ static size_t spell_control(const struct completion *c, int32_t id)
     size_t n;
     const char *text = tokenizer_text(c->tok, id, &n);
 
-    if (!c->calls || !tokenizer_is_special(c->tok, id) || n + 2 > c->cap_bytes ||
-        c->thinking.state == THINKING_RUNS)
+    if (!c->calls || !tokenizer_is_special(c->tok, id) || n + 2 > c->cap_bytes)
         return 0;
     c->bytes[0] = c->bytes[n + 1] = CALL_CONTROL;
     memcpy(c->bytes + 1, text, n);
@@ -141,11 +140,12 @@ static enum status add_split(struct completion *c, int32_t id, const char *bytes
     size_t n_spelled;
     const char *spelled = tokenizer_text(c->tok, id, &n_spelled);
 
-    if ((n == 0 || *bytes == CALL_CONTROL) && n_spelled <= c->cap_bytes &&
+    if (n == 0 && !c->calls && n_spelled <= c->cap_bytes &&
         completion_thinking_knows(&c->thinking, spelled, n_spelled))
         completion_thinking_add(&c->thinking, spelled, n_spelled, true, &b);
     else
-        completion_thinking_add(&c->thinking, bytes, n, false, &b);
+        completion_thinking_add(&c->thinking, bytes, n, n && *bytes == CALL_CONTROL,
+                                &b);
     c->n_thought += runs && c->thinking.state == THINKING_RUNS;
     if (is_last)
         completion_thinking_end(&c->thinking, &b);

@@ -17,6 +17,14 @@ XML = HEAD + """{% for c in m.tool_calls or [] %}<call>{{ c.function.name }}
 # A control token of the model's vocabulary marks calls.
 CONTROL = HEAD + """{% for c in m.tool_calls or [] %}<s>{{ c.function.name }}:{{ c.function.arguments | tojson }}
 {% endfor %}""" + TAIL
+# Messages with headers, as gpt-oss writes them.
+HARMONY = """{% for t in tools or [] %}{{ t.function.name }} {% endfor %}{% for m in messages -%}
+{% if m.role != 'assistant' %}<|start|>{{ m.role }}<|message|>{{ m.content }}<|end|>{% else -%}
+{% if m.thinking %}<|start|>assistant<|channel|>analysis<|message|>{{ m.thinking }}<|end|>{% endif -%}
+{% if m.tool_calls %}{% set f = m.tool_calls[0].function %}<|start|>assistant to=functions.{{ f.name -}}
+<|channel|>commentary json<|message|>{{ f.arguments | tojson }}<|call|>{% else -%}
+<|start|>assistant<|channel|>final<|message|>{{ m.content }}<|return|>{% endif %}{% endif %}{% endfor -%}
+{% if add_generation_prompt %}<|start|>assistant{% endif %}"""
 TALK = [{"role": "user", "content": "Once upon a time"}]
 
 
@@ -203,6 +211,40 @@ def marked(s):
     check("tool_calls" not in c["message"] and len(c["message"]["content"]) > 20, c)
 
 
+def headers(s):
+    """Thoughts, a call or an answer, each behind its header."""
+    kinds = set()
+    # Nothing begins with a receiver, which the model would choose nearly always.
+    pieces = [s.post("/detokenize", {"tokens": [i]})["content"] for i in range(512)]
+    bias = {str(i): -100 for i, piece in enumerate(pieces) if piece[:1] in (" ", "t", "\n", "\t")}
+    for seed in range(12):
+        fields = dict(messages=TALK, tools=TOOLS, seed=seed, temperature=2, max_tokens=250, reasoning_budget=4,
+                      logit_bias=bias)
+        c = s.chat(**fields)["choices"][0]
+        m = c["message"]
+        calls = m.get("tool_calls", [])
+        check("<|" not in (m["content"] or "") + m.get("reasoning_content", ""), c)
+        check(bool(calls) == (c["finish_reason"] == "tool_calls") and all(map(is_valid, calls)), c)
+        text, streamed, reason = joined(s.stream("/v1/chat/completions", **fields))
+        check(reason == c["finish_reason"] and text == (m["content"] or ""), text, c)
+        check(without_ids(streamed) == without_ids(calls), streamed, c)
+        kinds.add((bool(m.get("reasoning_content")), bool(calls)))
+    check({(True, False), (True, True)} <= kinds and len(kinds) > 2, kinds)
+    talk = list(TALK)
+    for seed in range(4):
+        m = s.chat(messages=talk, tools=TOOLS, tool_choice="required", temperature=2, seed=seed, max_tokens=250,
+                   reasoning_budget=4)["choices"][0]["message"]
+        check(m["content"] is None and is_valid(m["tool_calls"][0]), m)
+        talk = [*TALK, m, {"role": "tool", "tool_call_id": m["tool_calls"][0]["id"], "content": "3"}]
+        prompt = s.post("/apply-template", {"messages": talk, "tools": TOOLS})["prompt"]
+        check((m.get("reasoning_content") or "") in prompt and prompt.count("<|call|>") == 1, m, prompt)
+    # An answer that must be JSON begins behind its header, which is in the prompt.
+    form = {"type": "json_schema", "json_schema": {"schema": {"const": "cat"}}}
+    c, plain = s.chat(messages=TALK, response_format=form), s.chat(messages=TALK, max_tokens=1)
+    check(c["choices"][0]["message"]["content"] == '"cat"', c)
+    check(c["usage"]["prompt_tokens"] > plain["usage"]["prompt_tokens"], c, plain)
+
+
 def no_form(s):
     """A template without calls: tools are refused, and not ignored."""
     for fields in ({}, {"tool_choice": "required"}):
@@ -213,7 +255,7 @@ def no_form(s):
 for template, drafts, tests in (
         (TAGS, "off", (required, one_by_name, allowed, text_or_none, with_format, results, refusals)),
         (XML, "lookup", (required, one_by_name, text_or_none)),
-        (CONTROL, "off", (marked,)), (THINKS, "off", (thoughts,)), (None, "off", (no_form,))):
+        (CONTROL, "off", (marked,)), (HARMONY, "off", (headers,)), (THINKS, "off", (thoughts,)), (None, "off", (no_form,))):
     if template:
         with open("template", "w") as f:
             f.write(template)

@@ -77,8 +77,19 @@ static struct call_form quotes = {.begin = "<py>",
                                   .join = ", ",
                                   .value = {"=\"", "="},
                                   .close = {"\"", ""}};
+/* messages with headers, in more than one order */
+static struct call_form headers = {.begin = "<c>com to=f.",
+                                   .n_trigger = 12,
+                                   .anywhere = true,
+                                   .sep = " <t>json<m>",
+                                   .end = "<e>",
+                                   .heads = {{"to=f.", "<c>com json<m>"},
+                                             {"to=f.", "<c>com <t>json<m>"},
+                                             {"<c>com to=f.", "<m>"}},
+                                   .n_heads = 3,
+                                   .answer = "<c>fin<m>"};
 static struct call_form *const forms[] = {&tags,  &bare,   &marked, &xml,
-                                          &typed, &python, &quotes};
+                                          &typed, &python, &quotes, &headers};
 enum { N_FORMS = sizeof forms / sizeof *forms };
 
 #define TOOL(name, schema)              \

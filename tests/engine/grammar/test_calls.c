@@ -212,6 +212,52 @@ static void texts_follow_a_schema(void **state)
     grammar_vocab_close(v);
 }
 
+/* An answer begins with the header of thoughts, a call or a text. */
+static void headers_of_messages(void **state)
+{
+    struct grammar_vocab *v = grammar_vocabulary(false);
+    struct grammar_calls c = {
+        .form = &headers, .tools = tools, .n_tools = N_TOOLS, .choice = GRAMMAR_AUTO};
+
+    (void)state;
+    assert_int_equal(taken(&c, v, ""), TAKEN);
+    assert_int_equal(taken(&c, v, "H"), REFUSED);
+    assert_int_equal(taken(&c, v, "<c>fin<m>"), COMPLETE);
+    assert_int_equal(taken(&c, v, "<c>fin<m>Hi to=f.x"), COMPLETE);
+    assert_int_equal(taken(&c, v, "<c>fin<m>Hi <c>com to=f.x"), REFUSED);
+    assert_int_equal(taken(&c, v, "<c>fin<m>Hi <c>com to=f.now <t>json<m>{}<e>"),
+                     COMPLETE);
+    assert_int_equal(taken(&c, v, " to=f.now<c>com json<m>{}<e>"), COMPLETE);
+    assert_int_equal(taken(&c, v, "to=f.now<c>com <t>json<m>{}"), TAKEN);
+    assert_int_equal(taken(&c, v, "to=f.now<m>"), REFUSED);
+    assert_int_equal(taken(&c, v, "to=g"), REFUSED);
+    assert_int_equal(taken(&c, v, "to=f.now<c>com json<m>{}<e><c>com"), REFUSED);
+    assert_int_equal(taken(&c, v, "<c>com to=f.now<m>{}<e>"), COMPLETE);
+    assert_int_equal(taken(&c, v, "<c>com to=f.now json<m>"), REFUSED);
+    c.think_begin = "<c>ana<m>";
+    c.think_end = "<e><s>a";
+    assert_int_equal(taken(&c, v, "<c>ana<m>to=f.x<c>com <e><s>a<c>fin<m>x"), COMPLETE);
+    assert_int_equal(taken(&c, v, "<c>ana<m>b<e><s>a to=f.now<c>com json<m>{}<e>"),
+                     COMPLETE);
+    assert_int_equal(taken(&c, v, "<c>ana<m>b<e><s>ab"), REFUSED);
+    c.choice = GRAMMAR_REQUIRED;
+    assert_int_equal(taken(&c, v, "<c>ana<m>b<e><s>a<c>com to=f.now<m>{}<e>"),
+                     COMPLETE);
+    assert_int_equal(taken(&c, v, "<c>fin"), REFUSED);
+    c.choice = GRAMMAR_NONE;
+    assert_int_equal(taken(&c, v, "to"), REFUSED);
+    assert_int_equal(taken(&c, v, "<c>fin<m>x <c>com to"), COMPLETE);
+    assert_int_equal(taken(&c, v, "<c>fin<m>x <c>com to=f."), REFUSED);
+    c.choice = GRAMMAR_AUTO;
+    c.schema = "{\"const\": 7}";
+    c.n_schema = strlen(c.schema);
+    assert_int_equal(taken(&c, v, "7"), REFUSED);
+    assert_int_equal(taken(&c, v, "<c>fin<m>7"), COMPLETE);
+    assert_int_equal(taken(&c, v, "<c>fin<m>8"), REFUSED);
+    assert_int_equal(taken(&c, v, "<c>com to=f.now<m>{}<e>"), COMPLETE);
+    grammar_vocab_close(v);
+}
+
 /* A control token is a marker, and its spelling is none. */
 static void control_tokens(void **state)
 {
@@ -303,13 +349,10 @@ static void work_is_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_are_valid),
-        cmocka_unit_test(choices),
-        cmocka_unit_test(thoughts),
-        cmocka_unit_test(control_tokens),
-        cmocka_unit_test(texts_follow_a_schema),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(work_is_bounded),
+        cmocka_unit_test(calls_are_valid), cmocka_unit_test(choices),
+        cmocka_unit_test(thoughts),        cmocka_unit_test(headers_of_messages),
+        cmocka_unit_test(control_tokens),  cmocka_unit_test(texts_follow_a_schema),
+        cmocka_unit_test(refusals),        cmocka_unit_test(work_is_bounded),
 
     };
 

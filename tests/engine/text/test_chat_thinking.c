@@ -138,13 +138,14 @@ static const char *const published[][4] = {
     {"e2e:deepseek-ai/DeepSeek-R1", "<think>", "</think>", ""},
     {"e2e:Qwen/Qwen2.5-7B-Instruct", "", "", ""},
     {"e2e:CohereLabs/command-a-reasoning-08-2025", "<|START_THINKING|>",
-     "<|END_THINKING|><|START_RESPONSE|>", "<|START_RESPONSE|>"},
+     "<|END_THINKING|>", "<|START_RESPONSE|>"},
+    {"e2e:openbmb/MiniCPM3-4B", "<|thought_start|>", "<|thought_end|>", ""},
+    {"more:nlc_gemma4JinjaTemplate1", "<|channel>thought", "<channel|>", ""},
     {"gguf:library/exaone-deep:32b", "<thought>", "</thought>", ""},
     {"gguf:library/llama3.2:3b", "", "", ""},
     {"more:ik_GLM-4.6", "<think>", "</think>", ""},
     {"more:ik_openai-gpt-oss-120b", "<|channel|>analysis<|message|>",
-     "<|end|><|start|>assistant<|channel|>final<|message|>",
-     "<|channel|>final<|message|>"},
+     "<|end|><|start|>assistant", "<|channel|>final<|message|>"},
 };
 
 static void markers_of_published_templates(void **state)

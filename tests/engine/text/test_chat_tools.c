@@ -458,7 +458,7 @@ static void calls_are_prepared(void **state)
 
 /* Forms of 132 templates, and those whose tools are listed and whose form is not
  * found. */
-enum { N_FORMS = 34 };
+enum { N_FORMS = 40 };
 static const struct {
     const char *name, *begin;
     bool parameters;
@@ -470,6 +470,10 @@ static const struct {
     {"e2e:mistralai/Mistral-7B-Instruct-v0.3 (JSON Schema)",
      "[TOOL_CALLS] [{\"name\": \"", false},
     {"more:nlc_lfm2_5JinjaTemplate", "<|tool_call_start|>[", true},
+    {"more:ik_openai-gpt-oss-120b", "<|channel|>commentary to=functions.", false},
+    {"more:nlc_harmonyJinjaTemplate3", "<|channel|>commentary to=functions.", false},
+    {"e2e:CohereLabs/command-a-reasoning-08-2025",
+     "<|START_ACTION|>[    {\"tool_call_id\": \"0\", \"tool_name\": \"", false},
 };
 
 static void forms_of_published_templates(void **state)
