@@ -7,6 +7,11 @@
 
 #include "harness/base/format.h"
 
+uint64_t pool_plan_memory(uint64_t bytes, uint64_t request_bytes)
+{
+    return bytes - (request_bytes < bytes / 8 ? request_bytes : bytes / 8);
+}
+
 struct search {
     const struct gguf *g;
     struct slm_params params;

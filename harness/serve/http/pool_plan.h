@@ -28,6 +28,11 @@ struct pool_draft {
     uint64_t weights_bytes, other_bytes; /* planned: KV cache and scratch memory */
 };
 
+/* The bytes for models less request_bytes, which requests may take at one moment, or
+ * less an eighth: more would leave a small machine without a model for what hardly ever
+ * comes. */
+uint64_t pool_plan_memory(uint64_t bytes, uint64_t request_bytes);
+
 /* The largest pool, up to all that each of params->n_sequences may have (n_ctx; with a
  * kv_window a ring), with which the weights are held as they are with the smallest one,
  * which has room for one such sequence and a page of each other; the smallest where

@@ -162,19 +162,24 @@ static enum status plan(struct serving *v, struct err *err)
 {
     struct model_setup setup = v->session.setup;
     struct topology *topo;
+    uint64_t given, bytes;
     enum status st = topology_open(&topo, "", err);
 
     if (st)
         return st;
     if (!setup.n_threads)
         setup.n_threads = topo->threads_default;
-    st = plan_with(v, &setup, topology_model_bytes(topo, 0), err);
+    given = topology_model_bytes(topo, 0);
+    bytes = pool_plan_memory(given, SERVER_MAX_BODIES * v->set->server.max_body +
+                                        ANSWERS_MAX_BYTES + ANSWERS_MAX_SCHEMA_BYTES);
+    st = plan_with(v, &setup, bytes, err);
     free(topo);
     if (st)
         return st;
     v->session.n_pool = v->draft_session.n_pool = v->plan.n_pool;
     v->session.n_checkpoints = v->plan.n_checkpoints;
-    v->session.reserved_bytes = v->draft_plan.weights_bytes + v->draft_plan.other_bytes;
+    v->session.reserved_bytes =
+        given - bytes + v->draft_plan.weights_bytes + v->draft_plan.other_bytes;
     return ST_OK;
 }
 

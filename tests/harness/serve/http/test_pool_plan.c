@@ -19,6 +19,17 @@ static struct pool_plan plan_of(const struct synth_image *x, const struct slm_pa
     return plan;
 }
 
+/* What requests may take is none of the model's, but for an eighth at most. */
+static void room_for_requests(void **state)
+{
+    (void)state;
+    assert_int_equal(pool_plan_memory(UINT64_C(8) << 30, UINT64_C(384) << 20),
+                     (UINT64_C(8) << 30) - (UINT64_C(384) << 20));
+    assert_int_equal(pool_plan_memory(UINT64_C(1) << 30, UINT64_C(384) << 20),
+                     UINT64_C(7) << 27);
+    assert_int_equal(pool_plan_memory(0, 1), 0);
+}
+
 /* A context of each in whole pages; with a window of the cache a ring of each, however
  * short the context is, and none is longer. */
 static void room_for_all(void **state)
@@ -189,6 +200,7 @@ static void room_next_to_a_draft_model(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(room_for_requests),
         cmocka_unit_test(room_for_all),
         cmocka_unit_test(room_within_a_limit),
         cmocka_unit_test(room_beside_streamed_weights),
