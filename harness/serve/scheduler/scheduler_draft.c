@@ -16,7 +16,9 @@
  *
  * A draft model has to read a text before it guesses. Where much of it is unread, that
  * is paid for by the drafts that the rest of the answer is expected to have, and read
- * in chunks that keep the limit of a step; guesses follow once it is read.
+ * in chunks that keep the limit of a step; guesses follow once it is read. Where they
+ * cannot pay, or more would be lost than may be, it reads the end of the text alone, so
+ * that drafts are tried before a long prompt can be paid for; they have their own rate.
  *
  * Where layers have states, tokens before a rejected one run again in the next step;
  * that is part of what a draft costs.
@@ -32,6 +34,9 @@
 #define LOSS_STEPS 4.0
 #define LOSS_SHARE 0.004
 
+/* Reading a text may take this share of the rest of its answer without drafts. */
+#define READ_SHARE 0.2
+
 /* A pass counts as this multiple of what was expected at most. */
 #define OUTLIER 1.5
 
@@ -46,6 +51,9 @@ enum {
      * how long that takes. */
     MIN_READ = 8,
     FIRST_READ = 64,
+    /* Tokens that it reads of a text's end alone, and the source of such drafts. */
+    END_READ = 32,
+    SOURCE_END = SPECULATE_SOURCES - 1,
     /* Times that a pass is timed before the first request, and its most tokens. */
     N_TIMED = 3,
     MAX_TIMED = 8,
@@ -158,7 +166,7 @@ static int find_max(struct scheduler *s, int i)
         completion_reserve(c, c->n + most, &ignored))
         return 0;
     s->parts[i].tokens = c->tokens + c->n_done; /* they may have moved */
-    c->source = 0;
+    c->source = c->n_skipped ? SOURCE_END : 0;
     return s->params.drafts == SCHEDULER_LOOKUP
                ? speculate_lookup(c->tokens, c->n, most, c->draft, &c->source)
                : most;
@@ -309,13 +317,35 @@ static void take(struct scheduler *s, int n, int number)
     }
 }
 
+/* What drafts may lose now. */
+static double allowed_s(const struct scheduler *s, double plain_s)
+{
+    return s->gained_s + LOSS_STEPS * plain_s + LOSS_SHARE * s->stats.busy_s;
+}
+
 /* Whether drafts may lose what these do if all are rejected. */
 static bool may_lose(const struct scheduler *s, int n, double plain_work)
 {
     const double plain_s = step_cost_s(&s->cost, plain_work);
-    const double risk_s = cost_s(s, n, plain_work, true) - plain_s;
 
-    return risk_s <= s->gained_s + LOSS_STEPS * plain_s + LOSS_SHARE * s->stats.busy_s;
+    return cost_s(s, n, plain_work, true) - plain_s <= allowed_s(s, plain_s);
+}
+
+/* All of a text that is unread, or its end. */
+static void choose_unread(struct scheduler *s, struct completion *c)
+{
+    const double plain_s = step_cost_s(&s->cost, s->plain_work);
+    double read_s;
+
+    if (!s->params.draft)
+        return;
+    if (!slm_seq_n_past(s->params.draft, c->seq))
+        c->n_skipped = 0;
+    read_s = guess_s(s, scheduler_unread(s, c));
+    if (scheduler_unread(s, c) > END_READ &&
+        (read_s > allowed_s(s, plain_s) ||
+         read_s > READ_SHARE * expected_left(s, c) * plain_s))
+        scheduler_skip_draft(s, c, END_READ - 1);
 }
 
 /* Tokens that a draft model may read in the step. */
@@ -364,6 +394,8 @@ void scheduler_plan_drafts(struct scheduler *s, double plain_work)
     s->n_plain = s->n_parts;
     if (s->params.drafts == SCHEDULER_PLAIN || most < 1)
         return;
+    for (int i = 0; i < s->n_parts && !s->params.always_drafts; i++)
+        choose_unread(s, s->part_of[i]);
     n = list_drafters(s);
     if (!s->params.always_drafts)
         number = best_number(s, n, most, plain_work);
@@ -554,17 +586,15 @@ void scheduler_learn_drafts(struct scheduler *s)
         count_gain(s);
     for (int i = 0; s->params.drafts != SCHEDULER_PLAIN && i < s->n_parts; i++) {
         struct completion *c = s->part_of[i];
+        struct speculate_rates *const rates[] = {&c->rates, &s->rates};
 
-        if (c->n_draft) {
+        if (c->n_draft)
             learn(s, c);
-        } else if (c->source > 0 && c->n > c->n_before) {
-            const bool hit = c->tokens[c->n_before] == c->draft[0];
-
-            speculate_rates_compare(&c->rates, c->source, hit);
-            speculate_rates_compare(&s->rates, c->source, hit);
-        } else if (!c->source) {
-            speculate_rates_forget(&c->rates, 0);
-            speculate_rates_forget(&s->rates, 0);
-        }
+        for (int k = 0; !c->n_draft && k < 2; k++)
+            if (c->source >= 0 && s->params.drafts != SCHEDULER_LOOKUP)
+                speculate_rates_forget(rates[k], c->source);
+            else if (c->source > 0 && c->n > c->n_before)
+                speculate_rates_compare(rates[k], c->source,
+                                        c->tokens[c->n_before] == c->draft[0]);
     }
 }

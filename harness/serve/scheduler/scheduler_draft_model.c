@@ -4,8 +4,10 @@
  *
  * Sequence i of the draft model holds a beginning of the text of the completion that
  * has the model's sequence i. It lags behind: a text is read once guesses of it are
- * wanted. Its pages are for what is guessed now; where they run out, kept prefixes are
- * forgotten first, then what has been read of other texts.
+ * wanted. It may leave out n_skipped tokens behind the first one, which models attend
+ * to wherever they are (https://arxiv.org/abs/2309.17453): guesses are worse then, and
+ * nothing else. Its pages are for what is guessed now; where they run out, kept
+ * prefixes are forgotten first, then what has been read of other texts.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +45,9 @@ void scheduler_close_draft_model(struct scheduler *s)
 
 int scheduler_unread(const struct scheduler *s, const struct completion *c)
 {
-    return s->params.draft ? c->n - slm_seq_n_past(s->params.draft, c->seq) : 1;
+    return s->params.draft
+               ? c->n - c->n_skipped - slm_seq_n_past(s->params.draft, c->seq)
+               : 1;
 }
 
 /* ---- passes ---------------------------------------------------------------------- */
@@ -105,14 +109,21 @@ static bool run(struct scheduler *s, int n)
     return false;
 }
 
-/* The part's tokens to ids, another one in place of those that it does not have. */
-static void set_part(struct scheduler *s, int i, int seq, const int32_t *tokens, int n,
-                     int32_t *ids)
+/* The next n tokens of c's text to ids, or a guess; another one in place of those that
+ * it does not have. */
+static void set_part(struct scheduler *s, int i, const struct completion *c,
+                     const int32_t *guess, int n, int32_t *ids)
 {
-    for (int k = 0; k < n; k++)
-        ids[k] = tokens[k] < s->n_shared ? tokens[k] : 0;
-    s->draft_parts[i] =
-        (struct slm_part){.seq = seq, .tokens = ids, .n = n, .which = SLM_LOGITS_LAST};
+    const int past = slm_seq_n_past(s->params.draft, c->seq);
+
+    for (int k = 0; k < n; k++) {
+        const int at = past + k ? past + k + c->n_skipped : 0;
+        const int32_t id = guess ? *guess : c->tokens[at];
+
+        ids[k] = id < s->n_shared ? id : 0;
+    }
+    s->draft_parts[i] = (struct slm_part){
+        .seq = c->seq, .tokens = ids, .n = n, .which = SLM_LOGITS_LAST};
 }
 
 int scheduler_guess_next(struct scheduler *s, int n, bool first)
@@ -125,8 +136,7 @@ int scheduler_guess_next(struct scheduler *s, int n, bool first)
         const struct completion *c = s->running[g->seq];
         const int n_new = first ? scheduler_unread(s, c) : 1;
 
-        set_part(s, i, g->seq, first ? c->tokens + c->n - n_new : &g->id, n_new,
-                 s->draft_ids + total);
+        set_part(s, i, c, first ? NULL : &g->id, n_new, s->draft_ids + total);
         total += n_new;
     }
     ok = run(s, n);
@@ -138,9 +148,15 @@ int scheduler_guess_next(struct scheduler *s, int n, bool first)
 
 void scheduler_read_draft(struct scheduler *s, const struct completion *c, int n)
 {
-    set_part(s, 0, c->seq, c->tokens + c->n - scheduler_unread(s, c), n, s->draft_ids);
+    set_part(s, 0, c, NULL, n, s->draft_ids);
     s->draft_parts[0].which = SLM_LOGITS_NONE;
     run(s, 1);
+}
+
+void scheduler_skip_draft(struct scheduler *s, struct completion *c, int n)
+{
+    scheduler_cut_draft(s, c, 0);
+    c->n_skipped = c->n - 1 - n;
 }
 
 /* ---- sequences ------------------------------------------------------------------- */
@@ -148,13 +164,15 @@ void scheduler_read_draft(struct scheduler *s, const struct completion *c, int n
 void scheduler_cut_draft(struct scheduler *s, const struct completion *c, int n_past)
 {
     struct slm *d = s->params.draft;
+    const int at = n_past > c->n_skipped ? n_past - c->n_skipped : 0;
 
-    if (d && slm_seq_n_past(d, c->seq) > n_past)
-        slm_seq_truncate(d, c->seq, n_past >= slm_seq_min_past(d, c->seq) ? n_past : 0);
+    if (d && slm_seq_n_past(d, c->seq) > at)
+        slm_seq_truncate(d, c->seq, at >= slm_seq_min_past(d, c->seq) ? at : 0);
 }
 
-void scheduler_begin_draft(struct scheduler *s, const struct completion *c)
+void scheduler_begin_draft(struct scheduler *s, struct completion *c)
 {
+    c->n_skipped = 0;
     if (s->params.draft && s->params.keep_prefixes && !c->computes_all)
         slm_prefix_take(s->params.draft, c->seq, c->tokens, c->n);
 }
@@ -165,7 +183,8 @@ void scheduler_share_draft(struct scheduler *s, const struct completion *from,
     struct slm *d = s->params.draft;
 
     /* from checkpoints alone where layers have windows or states */
-    if (!d || slm_info(d)->n_checkpoints > 0 || slm_seq_n_past(d, c->seq) >= n ||
+    if (!d || slm_info(d)->n_checkpoints > 0 || from->n_skipped ||
+        slm_seq_n_past(d, c->seq) >= n ||
         slm_seq_n_past(d, c->seq) >= slm_seq_n_past(d, from->seq))
         return;
     slm_seq_fork(d, from->seq, c->seq);
@@ -174,7 +193,7 @@ void scheduler_share_draft(struct scheduler *s, const struct completion *from,
 
 void scheduler_end_draft(struct scheduler *s, const struct completion *c)
 {
-    if (s->params.draft && s->params.keep_prefixes)
+    if (s->params.draft && s->params.keep_prefixes && !c->n_skipped)
         slm_prefix_keep(s->params.draft, c->seq, c->tokens);
     scheduler_cut_draft(s, c, 0);
 }

@@ -101,6 +101,7 @@ struct completion {
     struct speculate_rates rates;  /* of its drafts */
     struct sampler *draft_sampler; /* NULL: nothing draws its drafts */
     int n_read; /* tokens that the draft model reads in this step, and guesses none */
+    int n_skipped; /* tokens behind the first that it leaves out */
     struct token_count *counts;
     int n_counts;
     size_t cap_counts;
@@ -337,12 +338,16 @@ int scheduler_guess_next(struct scheduler *s, int n, bool first);
 /* It reads n more tokens of a text. */
 void scheduler_read_draft(struct scheduler *s, const struct completion *c, int n);
 
+/* It leaves out what is between the first token and the last n, and has read nothing.
+ */
+void scheduler_skip_draft(struct scheduler *s, struct completion *c, int n);
+
 /* What it has read of c ends at n_past, or before. */
 void scheduler_cut_draft(struct scheduler *s, const struct completion *c, int n_past);
 
 /* c has got a sequence, whose beginning the draft model may know; takes over the
  * first n positions of another one's; gives its sequence back. */
-void scheduler_begin_draft(struct scheduler *s, const struct completion *c);
+void scheduler_begin_draft(struct scheduler *s, struct completion *c);
 void scheduler_share_draft(struct scheduler *s, const struct completion *from,
                            const struct completion *c, int n);
 void scheduler_end_draft(struct scheduler *s, const struct completion *c);
