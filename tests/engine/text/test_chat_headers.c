@@ -95,13 +95,13 @@ static const char actions[] = FIRST
     "{% if m.tool_calls %}<do>[{% for c in m.tool_calls %}{\"id\": \"{{ loop.index0 }}"
     "\", \"name\": \"{{ c.function.name }}\", \"parameters\": "
     "{{ c.function.arguments | tojson }}}{% if not loop.last %}, {% endif %}"
-    "{% endfor %}]</do>{% else %}<say>{{ m.content }}</say>{% endif %}<|end|>" LAST;
+    "{% endfor %}]</do>{% else %}<out>{{ m.content }}</out>{% endif %}<|end|>" LAST;
 /* Thoughts are nowhere next to calls: what ends them is unknown. */
 static const char apart[] = FIRST
     "<|start|>assistant{% if m.tool_calls %}<do>{{ m.tool_calls[0].function.name }}:"
     "{{ m.tool_calls[0].function.arguments | tojson }}</do>{% else %}"
-    "{% if m.thinking %}<think>{{ m.thinking }}</think>{% endif %}<say>{{ m.content }}"
-    "</say>{% endif %}<|end|>" LAST;
+    "{% if m.thinking %}<think>{{ m.thinking }}</think>{% endif %}<out>{{ m.content }}"
+    "</out>{% endif %}<|end|>" LAST;
 
 #define M(name) "\xff<|" name "|>\xff"
 
@@ -159,7 +159,7 @@ static void answers_have_markers(void **state)
     assert_null(chat_template_calls(c)->why);
     assert_true(same("begin", f->begin, "<do>[{\"id\": \"0\", \"name\": \"") &
                 same("mid", f->mid, "}, {\"id\": \"\x02\", \"name\": \"") &
-                same("end", f->end, "}]</do>") & same("answer", f->answer, "<say>") &
+                same("end", f->end, "}]</do>") & same("answer", f->answer, "<out>") &
                 same("thoughts", chat_template_calls(c)->thinking.end, "</think>"));
     assert_int_equal(f->n_heads, 0);
     assert_int_equal(f->n_trigger, 4);
