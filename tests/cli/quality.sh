@@ -47,9 +47,9 @@ touch -d @1000000000 kept.gguf
 head -c 2000 /dev/zero | dd of=kept.gguf bs=1 seek=$(($(wc -c <kept.gguf) - 40000)) conv=notrunc 2>err
 touch -d @1000000000 kept.gguf
 "$BENCH" quality -m kept.gguf -o kept --chunks 1 >out || fail "$(cat out)"
-"$BENCH" quality -m kept.gguf -o again --chunks 1 >out || fail "$(cat out)"
-[ "$(column kept/quality.csv perplexity | tail -n 1)" = "$(column again/quality.csv perplexity)" ] ||
-    fail "figures of other weights: $(cat kept/quality.csv again/quality.csv)"
+"$BENCH" quality -m kept.gguf -o other --chunks 1 >out || fail "$(cat out)"
+[ "$(column kept/quality.csv perplexity | tail -n 1)" = "$(column other/quality.csv perplexity)" ] ||
+    fail "figures of other weights: $(cat kept/quality.csv other/quality.csv)"
 
 # ---- a window diverges by less the longer it is, and goes on where no context reaches
 "$BENCH" quality -m "$model" --ctx 128 --chunks 12 --kv-window 16,64,0,124 \

@@ -85,7 +85,7 @@ def main(model):
     refused({"input": "a", "dimensions": n + 1}, 400, f"vectors have {n}")
     refused({"input": "a", "encoding_format": "int8"}, 400, "encoding_format")
     refused({"input": ["d", "a " * 4000]}, 400, "input 1 has")
-    refused({"input": "a", "model": "gpt-4"}, 404, "no model gpt-4")
+    refused({"input": "a", "model": "gpt-4"}, 404, "the model gpt-4 is not here")
     refused({"prompt": "a"}, 404, "/v1/embeddings", "/v1/completions")
     refused({"messages": [{"role": "user", "content": "a"}]}, 404, "/v1/embeddings",
             "/v1/chat/completions")
