@@ -103,6 +103,14 @@ static void print_level(FILE *f, const struct load_level *s)
             cell(r->slo_met_pct, 0).text, row_slo_verdict_text(r));
 }
 
+static void append_ttft(char *text, size_t cap, const char *of, double s)
+{
+    if (isfinite(s))
+        text_append(text, cap, "%s %.3g s", of, s);
+    else
+        text_append(text, cap, "%s unknown (too few)", of);
+}
+
 /* What the traffic was, where the table has no column for it. */
 static void append_traffic(char *text, size_t cap, const struct row *r)
 {
@@ -113,10 +121,12 @@ static void append_traffic(char *text, size_t cap, const struct row *r)
             text_append(text, cap, ", the first token comes after %.3g s (p50)",
                         r->ttft_p50_s);
     }
-    if (*r->sessions)
-        text_append(text, cap,
-                    "%sTTFT of first turns %.3g s, of later ones %.3g s (p50)",
-                    *text ? "; " : "", r->ttft_turn1_p50_s, r->ttft_later_p50_s);
+    if (*r->sessions) {
+        append_ttft(text, cap, *text ? "; TTFT of first turns" : "TTFT of first turns",
+                    r->ttft_turn1_p50_s);
+        append_ttft(text, cap, ", of later ones", r->ttft_later_p50_s);
+        text_append(text, cap, " (p50)");
+    }
     if (r->load_mode == LOAD_MODE_OPEN && isfinite(r->goodput_per_s))
         text_append(text, cap,
                     "%sgoodput %.3g requests a second [%.3g, %.3g], of %.3g that came",

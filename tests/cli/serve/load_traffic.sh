@@ -65,6 +65,8 @@ grep -q "/p60/o8/[0-9a-f]\{8\}/u4," talk/sweep.csv || fail "the point does not d
 load --users 4 --requests 80 --prompt 60 --output 8 --sessions turns=4,think=0.01-0.03,next=12 -o talk --resume || fail "$(cat err)"
 tr '\n' ' ' <out | tr -s ' ' | grep -qE "TTFT of first turns [0-9.]+ s, of later ones [0-9.]+ s \(p50\); [0-9]+ % of the prompts' tokens were cached, and [0-9]+ %" ||
     fail "no word of conversations: $(cat out)"
+load --users 2 --requests 5 --prompt 60 --output 8 --sessions turns=4,think=0.01-0.03,next=12 -o few || fail "$(cat err)"
+tr '\n' ' ' <out | tr -s ' ' | grep -qF "TTFT of first turns unknown (too few)" && ! grep -qw nan out || fail "few: $(cat out)"
 refused 2 "rows of other settings" load "$url" --no-roof --prompt 40 --max-late 1000 --users 4 --requests 80 --output 8 -o talk --resume
 refused 2 "turns=N is needed" load "$url" --sessions think=5
 refused 2 "--sessions are chats" load "$url" --sessions turns=3 --open-loop
