@@ -3,8 +3,8 @@
  * test_chat_headers.c - templates that mark answers as well as calls: messages with a
  * header (harmony), and markers of their own
  */
-#include "engine/text/chat.h"
 
+#include "tests/engine/text/template_text.h"
 #include "tests/support/tokenizer_check.h"
 
 /* ids 0 .. 2 are <unk>, <s>, </s>; 3 .. 258 bytes; then these control tokens. */
@@ -47,19 +47,10 @@ static struct tokenizer *open_vocab(bool calls)
     return t;
 }
 
-static struct chat_template *open_text(const struct tokenizer *tok, const char *source)
+static struct chat_template *opened(const struct tokenizer *tok, const char *source)
 {
-    char path[] = "headers-XXXXXX";
-    struct chat_template *c = NULL;
-    struct err err = ERR_INIT;
-    const int fd = mkstemp(path);
+    struct chat_template *c = open_template(tok, source);
 
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, source, strlen(source)), (ssize_t)strlen(source));
-    close(fd);
-    if (chat_template_open(&c, NULL, tok, path, &err))
-        print_error("%s\n", err.msg);
-    unlink(path);
     assert_non_null(c);
     return c;
 }
@@ -139,7 +130,7 @@ static bool has_harmony(const struct chat_template *c)
 static void messages_have_headers(void **state)
 {
     struct tokenizer *tok = open_vocab(true);
-    struct chat_template *c = open_text(tok, harmony), *other = open_text(tok, content);
+    struct chat_template *c = opened(tok, harmony), *other = opened(tok, content);
 
     (void)state;
     assert_true(has_harmony(c));
@@ -152,7 +143,7 @@ static void messages_have_headers(void **state)
 static void answers_have_markers(void **state)
 {
     struct tokenizer *tok = open_vocab(false);
-    struct chat_template *c = open_text(tok, actions), *other = open_text(tok, apart);
+    struct chat_template *c = opened(tok, actions), *other = opened(tok, apart);
     const struct call_form *f = &chat_template_calls(c)->form;
 
     (void)state;
@@ -220,7 +211,7 @@ static void every_head_is_read(void **state)
                                          M("channel") "analysis to=functions."};
     static const char *const types[] = {"", " json", " " M("constrain") "json"};
     struct tokenizer *tok = open_vocab(true);
-    struct chat_template *c = open_text(tok, harmony);
+    struct chat_template *c = opened(tok, harmony);
     const struct call_form *f = &chat_template_calls(c)->form;
     char text[200];
 
@@ -249,7 +240,7 @@ static void every_head_is_read(void **state)
 static void thoughts_are_prepared(void **state)
 {
     struct tokenizer *tok = open_vocab(true);
-    struct chat_template *c = open_text(tok, harmony);
+    struct chat_template *c = opened(tok, harmony);
     json_t *conversation =
         json_pack("{s:[{s:s, s:s, s:[{s:s, s:{s:s, s:s}}]}]}", "messages", "role",
                   "assistant", "reasoning_content", "why", "tool_calls", "id", "x",

@@ -2,31 +2,13 @@
  *
  * test_chat_thinking.c - markers of thoughts, found by what templates render
  */
-#include <unistd.h>
 
-#include "engine/text/chat.h"
-#include "tests/support/test.h"
+#include "tests/engine/text/template_text.h"
 
 #define MODEL     SLM_SOURCE_DIR "/tests/data/models/stories260K-f32.gguf"
 #define PUBLISHED SLM_SOURCE_DIR "/../shared/golden/chat/templates.json"
 
 static struct tokenizer *tok;
-
-static struct chat_template *open_text(const char *source)
-{
-    char path[] = "thinking-XXXXXX";
-    struct chat_template *c = NULL;
-    struct err err = ERR_INIT;
-    const int fd = mkstemp(path);
-
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, source, strlen(source)), (ssize_t)strlen(source));
-    close(fd);
-    if (chat_template_open(&c, NULL, tok, path, &err))
-        print_error("%s\n", err.msg);
-    unlink(path);
-    return c;
-}
 
 /* The template's markers; "" for a template without thoughts. */
 static bool has_markers(const struct chat_template *c, const char *begin,
@@ -95,7 +77,7 @@ static void markers_of_families(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         const struct family *f = &families[i];
-        struct chat_template *c = open_text(f->source);
+        struct chat_template *c = open_template(tok, f->source);
 
         assert_non_null(c);
         assert_true(has_markers(c, f->begin, f->end, f->answer));
@@ -109,8 +91,8 @@ static void markers_of_families(void **state)
  */
 static void messages_open_nothing(void **state)
 {
-    struct chat_template *c =
-        open_text("{{ messages[0].content }}{% if false %}</think>{% endif %}");
+    struct chat_template *c = open_template(
+        tok, "{{ messages[0].content }}{% if false %}</think>{% endif %}");
 
     (void)state;
     assert_true(has_markers(c, "<think>", "</think>", ""));
@@ -120,7 +102,8 @@ static void messages_open_nothing(void **state)
 
 static void names_of_variables(void **state)
 {
-    struct chat_template *c = open_text("{{ enable_thinking }}{{ my_effort }}");
+    struct chat_template *c =
+        open_template(tok, "{{ enable_thinking }}{{ my_effort }}");
     json_t *conversation = json_object();
 
     (void)state;
@@ -168,7 +151,8 @@ static void markers_of_published_templates(void **state)
 
             if (strcmp(name, published[k][0]) != 0)
                 continue;
-            c = open_text(json_string_value(json_object_get(t, "chat_template")));
+            c = open_template(tok,
+                              json_string_value(json_object_get(t, "chat_template")));
             if (!c ||
                 !has_markers(c, published[k][1], published[k][2], published[k][3])) {
                 print_error("%s\n", name);

@@ -2,31 +2,13 @@
  *
  * test_chat_tools.c - how templates call tools, found by what they render
  */
-#include <unistd.h>
 
-#include "engine/text/chat.h"
-#include "tests/support/test.h"
+#include "tests/engine/text/template_text.h"
 
 #define MODEL     SLM_SOURCE_DIR "/tests/data/models/stories260K-f32.gguf"
 #define PUBLISHED SLM_SOURCE_DIR "/../shared/golden/chat/templates.json"
 
 static struct tokenizer *tok;
-
-static struct chat_template *open_text(const char *source)
-{
-    char path[] = "tools-XXXXXX";
-    struct chat_template *c = NULL;
-    struct err err = ERR_INIT;
-    const int fd = mkstemp(path);
-
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, source, strlen(source)), (ssize_t)strlen(source));
-    close(fd);
-    if (chat_template_open(&c, NULL, tok, path, &err))
-        print_error("%s\n", err.msg);
-    unlink(path);
-    return c;
-}
 
 /* ---- templates of our own -------------------------------------------------------- */
 
@@ -310,7 +292,7 @@ static void forms_of_families(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         const struct family *f = &families[i];
-        struct chat_template *c = open_text(f->source);
+        struct chat_template *c = open_template(tok, f->source);
         const struct chat_calls *calls = chat_template_calls(c);
         const struct call_form *form = &calls->form;
         bool ok = (calls->why != NULL) == (f->begin == NULL);
@@ -352,7 +334,7 @@ static unsigned may_be_null(const void *arg, const char *name, const char *key)
 static void reads(size_t i, const char *text, const char *want_text,
                   const char *want_calls, bool whole)
 {
-    struct chat_template *c = open_text(families[i].source);
+    struct chat_template *c = open_template(tok, families[i].source);
     const size_t n = strlen(text);
 
     for (size_t step = 1; step <= n; step++) {
@@ -430,10 +412,10 @@ static void calls_are_read(void **state)
 
 static void calls_are_prepared(void **state)
 {
-    struct chat_template *objects = open_text(families[0].source);
+    struct chat_template *objects = open_template(tok, families[0].source);
     struct chat_template *texts =
-        open_text(CALLS("<c>{\"n\": \"{{ c.function.name }}\", \"a\": "
-                        "{{ '' + c.function.arguments }}}</c>"));
+        open_template(tok, CALLS("<c>{\"n\": \"{{ c.function.name }}\", \"a\": "
+                                 "{{ '' + c.function.arguments }}}</c>"));
     json_t *conversation = json_pack(
         "{s:[{s:s, s:[{s:s, s:{s:s, s:s}}]}]}", "messages", "role", "assistant",
         "tool_calls", "id", "x", "function", "name", "f", "arguments", "{\"a\": 1}");
@@ -491,7 +473,8 @@ static void forms_of_published_templates(void **state)
     {
         const char *name = json_string_value(json_object_get(t, "name"));
         const char *source = json_string_value(json_object_get(t, "chat_template"));
-        struct chat_template *c = strstr(source, "tool") ? open_text(source) : NULL;
+        struct chat_template *c =
+            strstr(source, "tool") ? open_template(tok, source) : NULL;
         const struct chat_calls *calls = c ? chat_template_calls(c) : NULL;
 
         n_forms += calls && !calls->why;

@@ -229,7 +229,7 @@ static void sizes_are_bounded(void **state)
     free(body);
 }
 
-/* Counts that are none are not taken. */
+/* Invalid counts are ignored. */
 static void wrong_counts(void **state)
 {
     (void)state;
