@@ -227,8 +227,7 @@ static void put_pace(struct textbuf *out, const char *name, long long n, double 
                    name, 1e3 * seconds, name, seconds > 0 ? (double)n / seconds : 0.0);
 }
 
-/* As llama.cpp's server has them. */
-static void put_timings(struct textbuf *out, const struct reply_usage *u)
+void reply_timings(struct textbuf *out, const struct reply_usage *u)
 {
     const bool has_times = u->prefill_s > 0;
 
@@ -260,7 +259,7 @@ static void put_usage(struct textbuf *out, const struct reply_usage *u)
                        ",\"completion_tokens_details\":{\"reasoning_tokens\":%lld}",
                        u->n_thought);
     textbuf_puts(out, "}");
-    put_timings(out, u);
+    reply_timings(out, u);
 }
 
 /* ---- a whole answer -------------------------------------------------------------- */

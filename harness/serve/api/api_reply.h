@@ -137,6 +137,9 @@ void reply_end(struct textbuf *out, const struct reply_head *head,
 void reply_event(struct textbuf *out, struct reply_head *head, int index,
                  struct reply_choice *c, const struct completion_piece *piece);
 
+/* ,"timings":{...} as llama.cpp's server has it, or nothing where nothing is known. */
+void reply_timings(struct textbuf *out, const struct reply_usage *u);
+
 /* The last events: usage and the end, of choices whose first one is c; or a failure. */
 void reply_end_stream(struct textbuf *out, struct reply_head *head,
                       const struct reply_choice *c, const struct reply_usage *usage);

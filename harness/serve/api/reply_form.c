@@ -179,6 +179,8 @@ static void put_value(struct textbuf *out, const struct scene *s, const char *na
     } else if (!strcmp(name, "echo") && s->head->echo && *s->head->echo) {
         textbuf_puts(out, ",");
         textbuf_puts(out, s->head->echo);
+    } else if (!strcmp(name, "timings")) {
+        reply_timings(out, &s->usage);
     } else {
         put_text(out, s, name);
         put_number(out, s, name);

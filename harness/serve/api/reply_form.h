@@ -20,6 +20,7 @@
  *     $reason $stop            how the answer ended, and by which stop string
  *     $prompt $fresh $cached   tokens of the prompt: all, computed, from kept prompts
  *     $output $thought $total  tokens of the answer, those of thoughts, both together
+ *     $timings                 how long the answer took, with a comma before it
  *     $event                   the number of the event, which is counted
  *     $code $type $message     of a failure
  *

@@ -11,7 +11,7 @@
 
 #define ENDING                                                        \
     "'usage':{'input_tokens':$fresh,'cache_creation_input_tokens':0," \
-    "'cache_read_input_tokens':$cached,'output_tokens':$output}"
+    "'cache_read_input_tokens':$cached,'output_tokens':$output}$timings"
 
 const struct reply_form reply_messages = {
     .prefix = "msg",

@@ -14,7 +14,7 @@
     HEAD "'output':[$blocks],'incomplete_details':$reason,'usage':{"                \
          "'input_tokens':$prompt,'input_tokens_details':{'cached_tokens':$cached}," \
          "'output_tokens':$output,'output_tokens_details':{"                        \
-         "'reasoning_tokens':$thought},'total_tokens':$total}}"
+         "'reasoning_tokens':$thought},'total_tokens':$total}$timings}"
 
 #define BEGUN HEAD "'output':[],'incomplete_details':null,'usage':null}"
 

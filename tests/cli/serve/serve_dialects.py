@@ -28,6 +28,13 @@ def events(s, path, body):
     return got
 
 
+def timed(answer, n_output, n_prompt):
+    """An answer, or the event that ends one, has the times that a chat's answer has."""
+    t = answer["timings"]
+    check(t["predicted_n"] == n_output and t["prompt_n"] + t["cache_n"] == n_prompt and
+          t["prompt_ms"] > 0 and t["predicted_ms"] > 0, answer)
+
+
 def chat_text(s, **fields):
     return s.chat(messages=TALK, **fields)["choices"][0]["message"]
 
@@ -46,6 +53,7 @@ def messages(s):
     usage = whole["usage"]
     check(usage["input_tokens"] + usage["cache_read_input_tokens"] == n > 5 and
           usage["output_tokens"] == 20, usage, n)
+    timed(whole, 20, n)
 
     got = events(s, "/v1/messages", body)
     check([e[0] for e in got if e[0] != "content_block_delta"] ==
@@ -58,6 +66,7 @@ def messages(s):
           got, text)
     check(got[-2][1]["delta"] == {"stop_reason": "max_tokens", "stop_sequence": None} and
           got[-2][1]["usage"]["output_tokens"] == 20, got[-2])
+    timed(got[-2][1], 20, n)
 
     # The stop string that ended it is reported; so is an end without one.
     words = text.split()
@@ -131,6 +140,7 @@ def responses(s):
     usage = whole["usage"]
     check(usage["output_tokens"] == 20 and
           usage["total_tokens"] == 20 + usage["input_tokens"], usage)
+    timed(whole, 20, usage["input_tokens"])
 
     got = events(s, "/v1/responses", body)
     check([d["sequence_number"] for _, d in got] == list(range(len(got))), got)
@@ -143,6 +153,7 @@ def responses(s):
     check(last["output"][0]["content"] == item["content"] and
           last["usage"]["output_tokens"] == 20 and last["status"] == "incomplete", last)
     check(last["output"][0] == got[-2][1]["item"], got[-2:])
+    timed(last, 20, usage["input_tokens"])
 
     # Items and instructions become a chat's messages.
     items = {**body, "instructions": "Be kind.", "input": [
