@@ -9,9 +9,9 @@
  *
  * The panels of each weight format are read in the order of a pass, in the chunks that
  * decoding hands out, cyclically: a run of one candidate continues where the previous
- * one ended. What a run reads is taken out of every cache before, so that it comes from
- * memory, as in decoding a model that no cache holds; one that a cache holds is not
- * measured.
+ * one ended. Where a cache may still hold what the walk before this one read, it is
+ * taken out of every cache first, so that a run reads from memory, as decoding does
+ * with a model that no cache holds; a model that a cache holds is not measured.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +31,7 @@
 #define MAX_PIECES    65536               /* of a format */
 #define MAX_PIECE     ((size_t)256)       /* rows */
 #define UNKNOWN_CACHE ((uint64_t)32 << 20)
+#define FAR_BEYOND    2 /* caches: a walk of as many bytes finds none of its own */
 
 static const struct kern_prefetch far_apart[] = {
     {8192, KERN_PREFETCH_T0, 1}, {8192, KERN_PREFETCH_NTA, 1},
@@ -60,6 +61,7 @@ struct walk {
     struct piece *pieces;
     size_t n_pieces, at;
     uint64_t bytes, run_bytes;
+    bool is_held; /* by a cache, in part, when the walk comes round */
     struct kern_prefetch tried[PREFETCH_MAX_CANDIDATES]; /* [0]: in force */
     int n_tried;
     size_t n_rounds;
@@ -343,7 +345,8 @@ static double run(struct measuring *g, struct walk *w, struct kern_prefetch pref
     g->prefetch = prefetch;
     for (g->n_run = 0; have < bytes && g->n_run < w->n_pieces; g->n_run++)
         have += piece_bytes(w, &w->pieces[(w->at + g->n_run) % w->n_pieces]);
-    thread_pool_run(g->f->pool, evict_share, g);
+    if (w->is_held)
+        thread_pool_run(g->f->pool, evict_share, g);
     begin = clock_ns();
     thread_pool_run(g->f->pool, run_share, g);
     ns = (double)(clock_ns() - begin);
@@ -425,8 +428,8 @@ static void run_stages(struct measuring *g, uint64_t budget_ns)
 enum status forward_measure_prefetch(struct forward *f, double budget_s,
                                      uint64_t cache_bytes, struct err *err)
 {
-    const bool is_held =
-        f->m->weight_token_bytes <= (cache_bytes ? cache_bytes : system_cache_bytes());
+    const uint64_t cache = cache_bytes ? cache_bytes : system_cache_bytes();
+    const bool is_held = f->m->weight_token_bytes <= cache;
     struct measuring *g = calloc(1, sizeof *g);
     enum status st = ST_OK;
 
@@ -440,8 +443,10 @@ enum status forward_measure_prefetch(struct forward *f, double budget_s,
     if (st == ST_OK && g->n_walks)
         st = open_scratch(g, err);
     if (st == ST_OK && g->n_walks) {
-        for (int i = 0; i < g->n_walks; i++)
+        for (int i = 0; i < g->n_walks; i++) {
+            g->walks[i].is_held = g->walks[i].bytes <= FAR_BEYOND * cache;
             size_runs(g, &g->walks[i]);
+        }
         run_stages(g, (uint64_t)(budget_s * 1e9));
     }
     while (g->n_walks)

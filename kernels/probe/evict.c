@@ -10,16 +10,22 @@
 
 #include <cpuid.h>
 #include <emmintrin.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 
 #define LINE_BYTES 64u /* of every x86-64 CPU that has CLFLUSHOPT */
 
 /* CPUID leaf 7, EBX bit 23. A hypervisor that hides it leaves CLFLUSH, which is ordered
- * and several times slower. */
-static int has_clflushopt(void)
+ * and several times slower. Asked once: a hypervisor answers CPUID itself, which takes
+ * as long as flushing hundreds of lines. */
+static bool has_clflushopt(void)
 {
+    static atomic_int known; /* 0: not asked yet; 1: no; 2: yes */
     unsigned a, b, c, d;
 
-    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b >> 23 & 1);
+    if (!known)
+        known = 1 + (__get_cpuid_count(7, 0, &a, &b, &c, &d) && (b >> 23 & 1));
+    return known == 2;
 }
 
 __attribute__((target("clflushopt"))) static void flush_unordered(const char *at,
