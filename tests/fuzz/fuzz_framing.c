@@ -39,6 +39,7 @@ static struct server *the_server(void)
                                        .max_body = 4096,
                                        .timeout_s = 600,
                                        .n_connections = 4};
+    s->memory = request_memory_within(s->params.max_body, 0);
     pthread_mutex_init(&s->mutex, NULL);
     s->epoll = epoll_create1(EPOLL_CLOEXEC);
     s->event = -1;

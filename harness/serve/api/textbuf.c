@@ -12,6 +12,9 @@
 
 #include "engine/base/utf8.h"
 
+/* What an empty one may keep. */
+#define KEPT ((size_t)64 << 10)
+
 /* Room for n more bytes and a zero: what has been taken off is given up first. */
 static bool reserve(struct textbuf *b, size_t n)
 {
@@ -148,6 +151,11 @@ size_t textbuf_take(struct textbuf *b, char *out, size_t cap)
     b->taken += n;
     if (b->taken == b->len)
         b->taken = b->len = 0;
+    if (!b->len && b->cap > KEPT) {
+        free(b->text);
+        b->text = NULL;
+        b->cap = 0;
+    }
     return n;
 }
 

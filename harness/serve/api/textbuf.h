@@ -40,7 +40,8 @@ void textbuf_put_number(struct textbuf *b, double v);
 /* Bytes that are in it. */
 size_t textbuf_left(const struct textbuf *b);
 
-/* Takes up to cap bytes off its beginning; how many. */
+/* Takes up to cap bytes off its beginning; how many. Much memory is given up with the
+ * last of them. */
 size_t textbuf_take(struct textbuf *b, char *out, size_t cap);
 
 /* Empties it, and keeps the memory. */

@@ -68,7 +68,7 @@ static bool keep_schema(struct answer *a, const struct grammar *g,
     const uint64_t bytes = g ? grammar_bytes(g) : 0;
 
     if (__atomic_add_fetch(a->model->schema_bytes, bytes, __ATOMIC_RELAXED) >
-        ANSWERS_MAX_SCHEMA_BYTES) {
+        a->model->memory->schemas) {
         __atomic_sub_fetch(a->model->schema_bytes, bytes, __ATOMIC_RELAXED);
         refusal->retry_after_s = 1;
         return refuse(refusal, 503, "overloaded", "response_format",
@@ -308,28 +308,30 @@ static void note_text(struct answer *a, struct choice *c, struct metrics *m)
     c->last_ns = now;
 }
 
-bool answer_fits(uint64_t n_bytes, struct refusal *refusal)
+bool answer_fits(const struct answer_model *m, uint64_t n_bytes,
+                 struct refusal *refusal)
 {
-    return n_bytes <= ANSWER_MAX_BYTES ||
+    return n_bytes <= m->memory->answer ||
            refuse(refusal, 400, "answer_too_large", NULL,
-                  "the answer has become larger than %d MiB; send a smaller request",
-                  (int)(ANSWER_MAX_BYTES >> 20));
+                  "the answer has become larger than %.3g MiB; send a smaller request",
+                  answer_mib(m->memory->answer));
 }
 
 /* An answer that does not stream is kept until its last choice has ended. */
 static void check_whole(struct answer *a)
 {
     const bool is_text = a->text.cap > 0; /* which was compared with its limit */
-    const bool own = !is_text && a->whole_bytes > ANSWER_MAX_BYTES;
+    const struct request_memory *memory = a->model->memory;
+    const bool own = !is_text && a->whole_bytes > memory->answer;
 
-    if (!own && *a->model->whole_bytes <= ANSWERS_MAX_BYTES)
+    if (!own && *a->model->whole_bytes <= memory->answers)
         return;
     free_choices(a);
     if (own) {
         refuse(&a->failure, 400, "answer_too_large", NULL,
-               "the answer has become larger than %d MiB; request fewer choices, "
+               "the answer has become larger than %.3g MiB; request fewer choices, "
                "tokens or log-probabilities, or with stream true",
-               (int)(ANSWER_MAX_BYTES >> 20));
+               answer_mib(memory->answer));
         return;
     }
     a->failure.retry_after_s = 1;
@@ -474,6 +476,13 @@ bool answer_ended(const struct answer *a)
 struct textbuf *answer_events(struct answer *a)
 {
     return &a->events;
+}
+
+uint64_t answer_stream_bytes(const struct answer *a)
+{
+    return a->head.stream
+               ? a->events.cap + a->head.blocks.text.cap + a->head.blocks.done.cap
+               : 0;
 }
 
 static bool put_choices(struct answer *a, struct textbuf *out,

@@ -16,17 +16,9 @@
 
 #include "harness/serve/api/api_reply.h"
 #include "harness/serve/http/metrics.h"
+#include "harness/serve/http/request_memory.h"
 
 struct answer;
-
-/* Limit of the schemas of all answers together; more are refused. */
-#define ANSWERS_MAX_SCHEMA_BYTES ((uint64_t)128 << 20)
-
-/* Limits of the text and log-probabilities of an answer that does not stream, or of
- * its tokens or prompt, and of all such answers together until they were sent. One that
- * grows beyond that fails: a stream has no such limit. */
-#define ANSWER_MAX_BYTES  ((uint64_t)12 << 20)
-#define ANSWERS_MAX_BYTES ((uint64_t)128 << 20)
 
 /* Whom the answers are from; all of it lives longer than they do. */
 struct answer_model {
@@ -37,9 +29,12 @@ struct answer_model {
     const char *name;
     bool any_model; /* requests may name any model */
     int n_ctx, n_vocab;
-    bool embeds;            /* there are vectors, and neither completions nor chats */
-    int n_vector;           /* numbers of one */
-    size_t longest_token;   /* bytes */
+    bool embeds;          /* there are vectors, and neither completions nor chats */
+    int n_vector;         /* numbers of one */
+    size_t longest_token; /* bytes */
+    /* More schemas are refused. An answer that does not stream, whose text and
+     * log-probabilities (or tokens, prompt, vectors) grow beyond its limit, fails. */
+    const struct request_memory *memory;
     uint64_t *schema_bytes; /* atomic: memory of all answers' schemas */
     uint64_t *whole_bytes;  /* of all answers that do not stream; the server's thread */
 };
@@ -78,6 +73,9 @@ bool answer_ended(const struct answer *a);
 
 /* Events of a stream that nobody has taken yet. */
 struct textbuf *answer_events(struct answer *a);
+
+/* Memory for a stream: events, and what later ones repeat; 0: it does not stream. */
+uint64_t answer_stream_bytes(const struct answer *a);
 
 /* The whole of one that has ended and does not stream, once: its parts are given up as
  * they are written, and count no longer. False: it failed. */

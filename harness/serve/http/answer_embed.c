@@ -62,6 +62,7 @@ static bool join(const struct api_request *r, int32_t **ids, size_t *n, int **le
 bool answer_begin_vectors(struct answer *a, struct refusal *refusal)
 {
     const struct api_request *r = &a->request;
+    const uint64_t limit = a->model->memory->answer;
     struct completion_params params = {.n_texts = (int)r->n_prompts, .n_logprobs = -1};
     int32_t *ids = NULL;
     int *lengths = NULL;
@@ -75,12 +76,12 @@ bool answer_begin_vectors(struct answer *a, struct refusal *refusal)
     a->base64 = r->base64;
     a->n_texts = params.n_texts;
     a->n_each = 1;
-    if (answer_vector_bytes(a) > ANSWER_MAX_BYTES)
+    if (answer_vector_bytes(a) > limit)
         return refuse(
             refusal, 400, "answer_too_large", "input",
-            "%d vectors of %d numbers are more than %d MiB; request %d at a time",
-            a->n_texts, a->model->n_vector, (int)(ANSWER_MAX_BYTES >> 20),
-            (int)(ANSWER_MAX_BYTES / sizeof(float)) / a->model->n_vector);
+            "%d vectors of %d numbers are more than %.3g MiB; request %d at a time",
+            a->n_texts, a->model->n_vector, answer_mib(limit),
+            (int)(limit / sizeof(float)) / a->model->n_vector);
     a->choices = calloc(1, sizeof *a->choices);
     if (!a->choices)
         return refuse(refusal, 503, NULL, NULL, "no memory for an answer");

@@ -282,5 +282,5 @@ bool answer_make_text(struct answer *a, const struct answer_request *req,
     api_request_free(&a->request);
     if (ok && a->text.failed)
         return refuse(refusal, 503, NULL, NULL, "no memory for an answer");
-    return ok && answer_fits(a->text.len, refusal);
+    return ok && answer_fits(m, a->text.len, refusal);
 }

@@ -40,7 +40,7 @@ bool answer_put_tokens(const struct answer_model *m, const struct api_request *r
                       : refuse(refusal, 400, NULL, "content",
                                "content has more than %d tokens", API_MAX_VALUES);
     textbuf_puts(out, "{\"tokens\":[");
-    for (size_t i = 0; ok && i < n_ids && out->len <= ANSWER_MAX_BYTES; i++) {
+    for (size_t i = 0; ok && i < n_ids && out->len <= m->memory->answer; i++) {
         textbuf_printf(out, r->with_pieces ? "%s{\"id\":%d,\"piece\":" : "%s%d",
                        i ? "," : "", (int)ids[i]);
         if (r->with_pieces) {
@@ -61,10 +61,11 @@ bool answer_put_content(const struct answer_model *m, const struct api_request *
     char *bytes = malloc(m->longest_token);
     bool ok = bytes || refuse(refusal, 503, NULL, NULL, "no memory for a token");
 
-    for (size_t i = 0; ok && i < r->prompts->n_ids && text.len <= ANSWER_MAX_BYTES; i++)
+    for (size_t i = 0; ok && i < r->prompts->n_ids && text.len <= m->memory->answer;
+         i++)
         textbuf_put(&text, bytes,
                     reply_token(m->tok, r->prompts->ids[i], bytes, m->longest_token));
-    ok = ok && answer_fits(text.len, refusal);
+    ok = ok && answer_fits(m, text.len, refusal);
     textbuf_puts(out, "{\"content\":");
     textbuf_add_json(out, &text);
     textbuf_puts(out, "}\n");

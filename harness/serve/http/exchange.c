@@ -33,6 +33,14 @@ void exchange_keep(struct exchange *x, uint64_t n_bytes)
     x->s->metrics.whole_bytes += n_bytes;
 }
 
+void exchange_count_stream(struct exchange *x)
+{
+    const uint64_t bytes = x->answer ? answer_stream_bytes(x->answer) : 0;
+
+    x->s->metrics.stream_bytes += bytes - x->stream_bytes;
+    x->stream_bytes = bytes;
+}
+
 void exchange_add_body(struct exchange *x, const char *bytes, size_t n)
 {
     const size_t before = x->body.len;
@@ -76,6 +84,8 @@ void exchange_free(struct exchange *x)
     if (x->is_gone)
         return;              /* it is freed when it was prepared */
     answer_close(x->answer); /* nobody wakes it from here on */
+    x->answer = NULL;
+    exchange_count_stream(x);
     forget_awake(x);
     remove_pending(x);
     x->s->metrics.n_requests--;
@@ -159,8 +169,24 @@ void exchange_drop(struct exchange *x, bool cut)
         shutdown(x->client->fd, SHUT_RDWR); /* libmicrohttpd closes it */
     answer_close(x->answer);
     x->answer = NULL;
+    exchange_count_stream(x);
     remove_pending(x);
     exchange_resume(x);
+}
+
+/* Those that leave most unread are cut off until the others have room. */
+static void cut_streams(struct server *s)
+{
+    while (s->metrics.stream_bytes > s->memory.streams) {
+        struct exchange *largest = NULL;
+
+        for (struct client *c = s->clients; c; c = c->next)
+            if (c->x && c->x->stream_bytes > (largest ? largest->stream_bytes : 0))
+                largest = c->x;
+        if (!largest)
+            return;
+        exchange_drop(largest, true);
+    }
 }
 
 void exchange_advance(struct exchange *x)
@@ -178,10 +204,12 @@ void exchange_advance(struct exchange *x)
         return;
     }
     events = answer_events(x->answer);
-    if (events->failed || textbuf_left(events) > SERVER_MAX_UNREAD)
+    exchange_count_stream(x);
+    if (events->failed || textbuf_left(events) > x->s->memory.stream)
         exchange_drop(x, true);
     else if (textbuf_left(events) || answer_ended(x->answer))
         exchange_resume(x);
+    cut_streams(x->s);
 }
 
 void exchange_advance_all(struct server *s)

@@ -218,7 +218,7 @@ static bool too_large(struct exchange *x)
 {
     return refuse(&x->refusal, 413, "too_large", NULL,
                   "the body is larger than %llu bytes",
-                  (unsigned long long)x->s->params.max_body);
+                  (unsigned long long)x->s->memory.body);
 }
 
 static bool check_body(struct exchange *x)
@@ -235,7 +235,7 @@ static bool check_body(struct exchange *x)
     if (coding && strcasecmp(coding, "identity"))
         return refuse(&x->refusal, 415, "unsupported_media_type", NULL,
                       "a body with the Content-Encoding %.40s is not read", coding);
-    if (length && strtoull(length, NULL, 10) > x->s->params.max_body)
+    if (length && strtoull(length, NULL, 10) > x->s->memory.body)
         return too_large(x);
     return true;
 }
@@ -276,7 +276,7 @@ static bool check_bodies(struct exchange *x, size_t n)
 {
     const struct server *s = x->s;
 
-    if (s->metrics.body_bytes + n <= s->params.max_body * SERVER_MAX_BODIES)
+    if (s->metrics.body_bytes + n <= s->memory.bodies)
         return true;
     x->refusal.retry_after_s = RETRY_BODIES_S;
     return refuse(&x->refusal, 503, NULL, NULL,
@@ -285,7 +285,7 @@ static bool check_bodies(struct exchange *x, size_t n)
 
 static enum MHD_Result take_body(struct exchange *x, const char *bytes, size_t n)
 {
-    if (!x->refusal.http && x->body.len + n > x->s->params.max_body)
+    if (!x->refusal.http && x->body.len + n > x->s->memory.body)
         too_large(x);
     if (!x->refusal.http)
         check_bodies(x, n);

@@ -133,8 +133,12 @@ static ssize_t read_stream(void *exchange, uint64_t pos, char *out, size_t max)
         return MHD_CONTENT_READER_END_WITH_ERROR;
     events = answer_events(x->answer);
     x->sent_ns = clock_ns();
-    if (textbuf_left(events))
-        return (ssize_t)textbuf_take(events, out, max);
+    if (textbuf_left(events)) {
+        const size_t n = textbuf_take(events, out, max);
+
+        exchange_count_stream(x);
+        return (ssize_t)n;
+    }
     if (answer_ended(x->answer))
         return MHD_CONTENT_READER_END_OF_STREAM;
     exchange_suspend(x);

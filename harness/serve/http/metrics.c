@@ -215,6 +215,9 @@ void metrics_put(struct textbuf *out, const struct metrics *m,
     put_value(out, "slm_answer_bytes", "gauge",
               "Bytes of answers that are kept to be sent as a whole.",
               (double)m->whole_bytes);
+    put_value(out, "slm_stream_bytes", "gauge",
+              "Memory of streams that their clients have not read yet.",
+              (double)m->stream_bytes);
     put_value(out, "slm_schema_bytes", "gauge", "Memory of the schemas of requests.",
               (double)__atomic_load_n(&m->schema_bytes, __ATOMIC_RELAXED));
     put_value(out, "slm_clients_gone_total", "counter",

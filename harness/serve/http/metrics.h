@@ -48,6 +48,7 @@ struct metrics {
     uint64_t body_bytes;             /* of bodies that are being received */
     uint64_t schema_bytes;           /* memory of the schemas of requests */
     uint64_t whole_bytes;            /* of answers that do not stream and run */
+    uint64_t stream_bytes;           /* of streams that their clients have not taken */
 };
 
 const char *metrics_route_name(enum metrics_route route);

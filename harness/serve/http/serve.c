@@ -29,6 +29,7 @@ struct serving {
     struct textmodel model, draft;
     struct pool_plan plan;
     struct pool_draft draft_plan;
+    uint64_t request_bytes; /* memory that is kept for requests */
     struct server *server;
     struct scheduler *scheduler;
     bool embeds; /* the model makes vectors, by: */
@@ -158,8 +159,12 @@ static enum status plan_with(struct serving *v, struct model_setup *setup,
     return st;
 }
 
+/* The memory of requests, and in the rest the KV cache. A model of vectors has that of
+ * a pass (choose_vectors()). */
 static enum status plan(struct serving *v, struct err *err)
 {
+    const struct request_memory wanted =
+        request_memory_within(v->set->server.max_body, 0);
     struct model_setup setup = v->session.setup;
     struct topology *topo;
     uint64_t given, bytes;
@@ -170,16 +175,17 @@ static enum status plan(struct serving *v, struct err *err)
     if (!setup.n_threads)
         setup.n_threads = topo->threads_default;
     given = topology_model_bytes(topo, 0);
-    bytes = pool_plan_memory(given, SERVER_MAX_BODIES * v->set->server.max_body +
-                                        ANSWERS_MAX_BYTES + ANSWERS_MAX_SCHEMA_BYTES);
-    st = plan_with(v, &setup, bytes, err);
+    bytes = pool_plan_memory(given, request_memory_bytes(&wanted));
+    v->request_bytes = v->session.reserved_bytes = given - bytes;
+    if (!v->embeds)
+        st = plan_with(v, &setup, bytes, err);
     free(topo);
-    if (st)
+    if (st || v->embeds)
         return st;
     v->session.n_pool = v->draft_session.n_pool = v->plan.n_pool;
     v->session.n_checkpoints = v->plan.n_checkpoints;
-    v->session.reserved_bytes =
-        given - bytes + v->draft_plan.weights_bytes + v->draft_plan.other_bytes;
+    v->session.reserved_bytes +=
+        v->draft_plan.weights_bytes + v->draft_plan.other_bytes;
     return ST_OK;
 }
 
@@ -197,6 +203,7 @@ static enum status start_server(struct serving *v, struct err *err)
     params.at = &v->at;
     params.name = model_name(v);
     params.keys = v->keys;
+    params.request_bytes = v->request_bytes;
     server_block_signals();
     return server_open(&v->server, &params, err);
 }
@@ -305,7 +312,7 @@ static enum status serve_all(struct serving *v, struct err *err)
         st = choose_vectors(v, err);
     if (!st && v->set->draft)
         st = look_at_draft(v, err);
-    if (!st && !v->embeds)
+    if (!st)
         st = plan(v, err);
     if (!st)
         st = start_server(v, err);

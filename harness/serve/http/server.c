@@ -194,6 +194,7 @@ static void look_at_others(struct server *s)
         s->model = s->made;
         s->model.schema_bytes = &s->metrics.schema_bytes;
         s->model.whole_bytes = &s->metrics.whole_bytes;
+        s->model.memory = &s->memory;
     }
     ends = s->ends;
     pthread_mutex_unlock(&s->mutex);
@@ -353,6 +354,7 @@ enum status server_open(struct server **s, const struct server_params *params,
     keep_little_memory();
     signal(SIGPIPE, SIG_IGN); /* a client that leaves is no reason to end */
     new->params = *params;
+    new->memory = request_memory_within(params->max_body, params->request_bytes);
     pthread_mutex_init(&new->mutex, NULL);
     new->epoll = epoll_create1(EPOLL_CLOEXEC);
     new->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

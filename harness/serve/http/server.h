@@ -16,9 +16,10 @@
  * Limits: bytes of a body, of all bodies and of headers, connections, and time: a
  * request must have come within timeout_s of its connection's beginning or of the last
  * answer's end, and an answer be taken within timeout_s of its end. If a client reads a
- * stream too slowly, SERVER_MAX_UNREAD bytes are kept in addition to what the kernel
- * holds; with more it is cut off, and its completions are cancelled. So a slow reader
- * holds up nobody.
+ * stream too slowly, some bytes are kept in addition to what the kernel holds
+ * (request_memory.h); with more it is cut off, and its completions are cancelled. Where
+ * all clients together leave too much unread, the one that leaves most is cut off. So a
+ * slow reader holds up nobody.
  *
  * Signals: interrupt_catch() is the caller's, which also blocks SIGINT, SIGTERM and
  * SIGHUP in all threads (server_block_signals()); the server's thread alone takes them.
@@ -36,13 +37,8 @@
 
 struct server;
 
-#define SERVER_MAX_UNREAD (1u << 20)
-#define SERVER_MAX_HEADER                                     \
-    (32u << 10) /* bytes of a connection, headers and buffers \
-                 */
-
-/* All bodies that come at one time, in bodies of the largest size. */
-#define SERVER_MAX_BODIES 16
+/* Bytes of a connection: headers and buffers. */
+#define SERVER_MAX_HEADER (32u << 10)
 
 /* More of a body that is too large is not read: the connection ends. */
 #define SERVER_MAX_DROPPED (256u << 20)
@@ -52,7 +48,9 @@ struct server_params {
     const char *name;           /* of the model */
     const struct apikeys *keys; /* or NULL: everybody has access */
     const char *cors;           /* allowed browser origin; or NULL */
-    uint64_t max_body;          /* bytes */
+    uint64_t max_body;          /* bytes, where request_bytes are enough for it */
+    uint64_t request_bytes;     /* memory that requests may take together; 0: what the
+                                   limits of request_memory.h have */
     double timeout_s, grace_s;
     double keep_alive_s; /* a stream without output for so long gets a comment */
     int n_connections;   /* at once; others wait to be accepted */

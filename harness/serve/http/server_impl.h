@@ -60,7 +60,8 @@ struct exchange {
         struct refusal refusal;
         struct answer *answer;
     } made;
-    uint64_t kept_bytes; /* of a whole answer, wherever it is until it was sent */
+    uint64_t kept_bytes;   /* of a whole answer, wherever it is until it was sent */
+    uint64_t stream_bytes; /* memory of a stream, as counted */
 
     struct exchange *next_awake; /* under the mutex */
     bool awake;                  /* it is in the list */
@@ -80,6 +81,7 @@ struct preparer {
 
 struct server {
     struct server_params params;
+    struct request_memory memory;
     struct MHD_Daemon *daemon;
     int epoll, event;  /* event: an eventfd that wakes the thread */
     bool listens;      /* epoll has the listening socket */
@@ -130,6 +132,9 @@ void exchange_wake(void *x);
 /* libmicrohttpd lets it be until exchange_resume(). */
 void exchange_suspend(struct exchange *x);
 void exchange_resume(struct exchange *x);
+
+/* Counts the memory of its stream, which is written to and read from. */
+void exchange_count_stream(struct exchange *x);
 
 /* Reads what its completions have, and continues the reply. */
 void exchange_advance(struct exchange *x);

@@ -37,7 +37,7 @@ struct fixture {
 static struct fixture f;
 static const char *model_name = "stories";
 static int max_connections = 300;
-static uint64_t max_body = 100000;
+static uint64_t max_body = 100000, request_bytes;
 static const char *cors;
 static double keep_alive_s = 60;
 static bool logs;
@@ -84,6 +84,7 @@ static inline void open_server(double timeout_s, bool ready)
                                          .keys = f.keys,
                                          .cors = cors,
                                          .max_body = max_body,
+                                         .request_bytes = request_bytes,
                                          .timeout_s = timeout_s,
                                          .grace_s = 600,
                                          .keep_alive_s = keep_alive_s,
@@ -270,6 +271,36 @@ static inline void assert_refused(const char *reply, int status, const char *wor
     assert_non_null(strstr(message, word));
     assert_true(json_is_string(json_object_get(error, "type")));
     json_decref(root);
+}
+
+static inline long metric(const char *name)
+{
+    const char *at = strstr(get("/metrics", ""), name);
+
+    assert_non_null(at);
+    return atol(at + strlen(name));
+}
+
+static inline void wait_metric(const char *name, long value)
+{
+    const uint64_t begin = clock_ns();
+
+    while (metric(name) != value && clock_ns() - begin < WAIT_S * UINT64_C(1000000000))
+        usleep(1000);
+    assert_int_equal(metric(name), value);
+}
+
+/* A request of `bytes` bytes that goes on for ever, most of which nobody reads. */
+static inline const char *large_request(size_t bytes)
+{
+    static char body[100001];
+    const int n =
+        snprintf(body, sizeof body,
+                 "{\"prompt\": \"a\", \"max_tokens\": 1000000, \"metadata\": \"");
+
+    memset(body + n, 'a', bytes - (size_t)n - 2);
+    snprintf(body + bytes - 2, 3, "\"}");
+    return post("/v1/completions", JSON, body);
 }
 
 /* Waits until so many completions are alive. */

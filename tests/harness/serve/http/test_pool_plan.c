@@ -7,6 +7,7 @@
 #include "tests/support/synth_image.h"
 
 #include "harness/serve/http/pool_plan.h"
+#include "harness/serve/http/request_memory.h"
 
 static struct pool_plan plan_of(const struct synth_image *x, const struct slm_params *p,
                                 uint64_t kv_bytes)
@@ -28,6 +29,26 @@ static void room_for_requests(void **state)
     assert_int_equal(pool_plan_memory(UINT64_C(1) << 30, UINT64_C(384) << 20),
                      UINT64_C(7) << 27);
     assert_int_equal(pool_plan_memory(0, 1), 0);
+}
+
+/* All limits together keep what the plan leaves them, on a machine of any size; none of
+ * one request is larger than that of all. */
+static void requests_keep_the_plan(void **state)
+{
+    (void)state;
+    for (uint64_t body = 1 << 10; body <= UINT64_C(1) << 55; body *= 8) {
+        const struct request_memory all = request_memory_within(body, 0);
+
+        for (uint64_t given = 32 << 20; given <= UINT64_C(1) << 34; given *= 2) {
+            const uint64_t rest = pool_plan_memory(given, request_memory_bytes(&all));
+            const struct request_memory m = request_memory_within(body, given - rest);
+
+            assert_int_equal(request_memory_bytes(&m), given - rest);
+            assert_true(m.body > 0 && m.body <= body && m.body <= m.bodies);
+            assert_true(m.answer > 0 && m.answer <= m.answers);
+            assert_true(m.stream > 0 && m.stream <= m.streams && m.schemas > 0);
+        }
+    }
 }
 
 /* A context of each in whole pages; with a window of the cache a ring of each, however
@@ -201,6 +222,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(room_for_requests),
+        cmocka_unit_test(requests_keep_the_plan),
         cmocka_unit_test(room_for_all),
         cmocka_unit_test(room_within_a_limit),
         cmocka_unit_test(room_beside_streamed_weights),

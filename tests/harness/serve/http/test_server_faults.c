@@ -50,19 +50,6 @@ static void bodies_too_large(void **state)
     close_server();
 }
 
-/* A request of `bytes` bytes that goes on for ever, most of which nobody reads. */
-static const char *large_request(size_t bytes)
-{
-    static char body[100001];
-    const int n =
-        snprintf(body, sizeof body,
-                 "{\"prompt\": \"a\", \"max_tokens\": 1000000, \"metadata\": \"");
-
-    memset(body + n, 'a', bytes - (size_t)n - 2);
-    snprintf(body + bytes - 2, 3, "\"}");
-    return post("/v1/completions", JSON, body);
-}
-
 /* A prompt of which no more need be known than its length: it is not cut into tokens,
  * for which all others would wait. */
 static void prompts_that_never_fit(void **state)
@@ -83,55 +70,6 @@ static void prompts_that_never_fit(void **state)
              "\"user\", \"content\": \"%s\"}]}",
              text);
     assert_refused(chat(body), 400, "has 4097 bytes");
-    close_server();
-}
-
-static long metric(const char *name)
-{
-    const char *at = strstr(get("/metrics", ""), name);
-
-    assert_non_null(at);
-    return atol(at + strlen(name));
-}
-
-static void wait_metric(const char *name, long value)
-{
-    const uint64_t begin = clock_ns();
-
-    while (metric(name) != value && clock_ns() - begin < WAIT_S * UINT64_C(1000000000))
-        usleep(1000);
-    assert_int_equal(metric(name), value);
-}
-
-/* Each of them is small enough; all together would take too much memory. */
-static void many_large_bodies(void **state)
-{
-    enum { N = SERVER_MAX_BODIES, BYTES = 95000 };
-    static const char bytes[] = "\nslm_http_body_bytes ";
-    const char *request = large_request(BYTES);
-    const size_t len = strlen(request);
-    int fd[N];
-    char *reply;
-
-    (void)state;
-    open_server(60, true);
-    fake.most = 100;
-    for (int i = 0; i < N; i++) {
-        fd[i] = dial();
-        assert_int_equal(send(fd[i], request, len - 1, MSG_NOSIGNAL), len - 1);
-    }
-    wait_metric(bytes, N * (BYTES - 1));
-    reply = ask(large_request(BYTES));
-    assert_refused(reply, 503, "large bodies");
-    assert_non_null(strstr(reply, "Retry-After: 1\r\n"));
-    assert_int_equal(status_of(complete("{\"prompt\": \"a\"}")), 200);
-    for (int i = 0; i < N; i++)
-        say(fd[i], "}");
-    wait_alive(N);
-    wait_metric(bytes, 0); /* a body goes after its completion has begun */
-    for (int i = 0; i < N; i++)
-        close(fd[i]);
-    wait_alive(0);
     close_server();
 }
 
@@ -318,84 +256,6 @@ static void send_text(int fd, const char *text)
     assert_int_equal(send(fd, text, n, MSG_NOSIGNAL), n);
 }
 
-/* The whole reply to a request of its own connection. */
-static const char *reply_to(const char *text)
-{
-    const int fd = dial();
-    const char *reply;
-
-    send_text(fd, text);
-    reply = receive(fd, NULL, 0);
-    close(fd);
-    return reply;
-}
-
-/* A reply has begun; nothing of it is read. */
-static void wait_for_byte(int fd)
-{
-    struct pollfd p = {.fd = fd, .events = POLLIN};
-
-    assert_int_equal(poll(&p, 1, WAIT_S * 1000), 1);
-}
-
-/* Tokens are many times as large as their text. Who does not take them is no reason to
- * keep more and more of them. */
-static void texts_that_nobody_takes(void **state)
-{
-    enum { N = 24, BYTES = 262000 };
-    static const char bytes[] = "\nslm_answer_bytes ";
-    static char request[BYTES + 256];
-    const int small = 4096;
-    int fd[N], n;
-
-    (void)state;
-    max_body = BYTES + 100;
-    open_server(60, true);
-    n = snprintf(request, sizeof request,
-                 "POST /tokenize HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
-                 "Content-Length: %d\r\n\r\n{\"with_pieces\":true,\"content\":\"",
-                 BYTES + 33);
-    memset(request + n, 'x', BYTES);
-    strcpy(request + n + BYTES, "\"}");
-    for (int i = 0; i < N; i++) {
-        fd[i] = dial();
-        setsockopt(fd[i], SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
-        send_text(fd[i], request);
-        wait_for_byte(fd[i]);
-    }
-    assert_refused(reply_to(request), 503, "too much memory");
-    assert_true(metric(bytes) > 100 << 20);
-    assert_true(metric(bytes) <= 128 << 20);
-    for (int i = 0; i < N; i++)
-        close(fd[i]);
-    wait_metric(bytes, 0);
-    assert_int_equal(status_of(reply_to(request)), 200);
-    close_server();
-    max_body = 100000;
-}
-
-/* An answer counts as what it is while it is sent: its JSON. */
-static void answers_count_until_they_are_sent(void **state)
-{
-    enum { LETTERS = 20000, TOKENS = 250 };
-    static const char bytes[] = "\nslm_answer_bytes ";
-    int fd;
-
-    (void)state;
-    open_server(60, true);
-    fake.fill = LETTERS;
-    fake.letter = '\x01'; /* six letters of JSON */
-    fd = dial();
-    send_text(
-        fd, post("/v1/completions", JSON, "{\"prompt\": \"a\", \"max_tokens\": 250}"));
-    wait_for_byte(fd);
-    assert_true(metric(bytes) >= (long)LETTERS * TOKENS * 6);
-    close(fd);
-    wait_metric(bytes, 0);
-    fake.fill = fake.letter = 0;
-    close_server();
-}
-
 /* A browser needs permission before it has a key. */
 static void a_body_of_nobody_is_dropped(void **state)
 {
@@ -556,14 +416,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bodies_too_large),
         cmocka_unit_test(prompts_that_never_fit),
-        cmocka_unit_test(many_large_bodies),
         cmocka_unit_test(clients_take_turns),
         cmocka_unit_test(clients_that_leave_before_their_turn),
         cmocka_unit_test(requests_that_wait_are_small),
         cmocka_unit_test(clients_that_vanish),
         cmocka_unit_test(slow_readers),
-        cmocka_unit_test(texts_that_nobody_takes),
-        cmocka_unit_test(answers_count_until_they_are_sent),
         cmocka_unit_test(a_body_of_nobody_is_dropped),
         cmocka_unit_test(requests_that_do_not_come),
         cmocka_unit_test(pipelined),
