@@ -100,8 +100,8 @@ enum status chat_render(const struct chat_template *c, const json_t *conversatio
 /* ---- tokens ---------------------------------------------------------------------- */
 
 enum status chat_tokens(const struct chat_template *c, const struct tokenizer *tok,
-                        const struct jinja_text *t, size_t from, int32_t **ids,
-                        size_t *n_ids, struct err *err)
+                        const struct jinja_text *t, size_t from, size_t max_ids,
+                        int32_t **ids, size_t *n_ids, struct err *err)
 {
     struct tokenizer_span *spans = calloc(t->n_own + 1, sizeof *spans);
     const size_t n_bos = strlen(c->bos);
@@ -121,7 +121,7 @@ enum status chat_tokens(const struct chat_template *c, const struct tokenizer *t
     }
     st = tokenizer_encode_marked(tok, t->text + from, t->len - from,
                                  !from && !has_bos && tokenizer_adds_bos(tok), &markers,
-                                 ids, n_ids, err);
+                                 max_ids, ids, n_ids, err);
     free(spans);
     return st;
 }
@@ -135,7 +135,7 @@ enum status chat_encode(const struct chat_template *c, const struct tokenizer *t
 
     if (st)
         return st;
-    st = chat_tokens(c, tok, &t, 0, ids, n_ids, err);
+    st = chat_tokens(c, tok, &t, 0, TOKENIZER_ANY, ids, n_ids, err);
     jinja_text_free(&t);
     return st;
 }
@@ -197,7 +197,8 @@ static int32_t first_marker(const struct chat_template *c, const struct tokenize
     size_t n = 0;
 
     if (len &&
-        !tokenizer_encode_marked(tok, text, len, false, &markers, &ids, &n, NULL) &&
+        !tokenizer_encode_marked(tok, text, len, false, &markers, TOKENIZER_ANY, &ids,
+                                 &n, NULL) &&
         n && tokenizer_is_special(tok, ids[0]))
         id = ids[0];
     free(ids);

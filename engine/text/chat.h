@@ -116,11 +116,11 @@ enum status chat_render(const struct chat_template *c, const json_t *conversatio
                         struct jinja_text *out, struct err *err);
 
 /* A prompt's text from byte `from` on as tokens; from 0 with BOS, where the vocabulary
- * adds it and the template does not write it. *ids is malloc'ed, the caller frees it.
- * Errors: those of tokenizer_encode(). */
+ * adds it and the template does not write it. max_ids, *ids and errors as in
+ * tokenizer_encode_up_to(). */
 enum status chat_tokens(const struct chat_template *c, const struct tokenizer *tok,
-                        const struct jinja_text *prompt, size_t from, int32_t **ids,
-                        size_t *n_ids, struct err *err);
+                        const struct jinja_text *prompt, size_t from, size_t max_ids,
+                        int32_t **ids, size_t *n_ids, struct err *err);
 
 /* chat_render() and chat_tokens() of the whole. */
 enum status chat_encode(const struct chat_template *c, const struct tokenizer *tok,

@@ -74,11 +74,15 @@ enum status tokenizer_open(struct tokenizer **out, const struct gguf *g,
     if (!t)
         return err_set(err, ST_NO_MEMORY, "cannot allocate a tokenizer");
     t->algo = algo;
+    t->longest = 1;
     st = tokenizer_load_vocab(t, g, err);
     if (st) {
         tokenizer_close(t);
         return st;
     }
+    for (int32_t id = 0; id < t->n_vocab; id++)
+        if (t->at[id + 1] - t->at[id] > t->longest)
+            t->longest = t->at[id + 1] - t->at[id];
     *out = t;
     return ST_OK;
 }
@@ -92,6 +96,7 @@ void tokenizer_close(struct tokenizer *t)
     strtab_free(&t->ids);
     strtab_free(&t->merges);
     free(t->merge_keys);
+    free(t->neighbours);
     free(t->text);
     free(t->at);
     free(t->type);
@@ -163,6 +168,12 @@ enum status id_list_add(struct id_list *list, int32_t id, struct err *err)
     }
     list->v[list->n++] = id;
     return ST_OK;
+}
+
+enum status id_list_check(struct id_list *list, size_t n_more)
+{
+    list->is_full = list->n > list->most || n_more > list->most - list->n;
+    return list->is_full ? ST_PARTIAL : ST_OK;
 }
 
 enum status tokenizer_emit_bytes(const struct tokenizer *t, const char *text,
@@ -381,6 +392,8 @@ static enum status encode_from(const struct tokenizer *t, const char *text, size
             st = encode_plain(t, text + begin, end - begin, first && begin == 0, search,
                               ids, err);
         if (!st)
+            st = id_list_check(ids, 1);
+        if (!st)
             st = id_list_add(ids, id, err);
         if (flags & TOKEN_RSTRIP)
             i += blanks_after(text + i, len - i);
@@ -404,10 +417,10 @@ static size_t spelled_bos(const struct tokenizer *t, const char *text, size_t le
 }
 
 static enum status encode(const struct tokenizer *t, const char *text, size_t len,
-                          bool with_bos, struct search *search, int32_t **ids,
-                          size_t *n_ids, struct err *err)
+                          bool with_bos, bool with_eos, struct search *search,
+                          size_t max_ids, int32_t **ids, size_t *n_ids, struct err *err)
 {
-    struct id_list list = {0};
+    struct id_list list = {.most = max_ids};
     size_t from = 0;
     enum status st = ST_OK;
 
@@ -417,7 +430,7 @@ static enum status encode(const struct tokenizer *t, const char *text, size_t le
                        "limit is %zu, so cut it into pieces",
                        len, MAX_TEXT);
     /* Never an empty list, so that *ids is never NULL. */
-    list.cap = len / 4 + 16;
+    list.cap = (len / 4 < max_ids ? len / 4 : max_ids) + 16;
     list.allowed_ns = regex_allowance(len);
     list.v = malloc(list.cap * sizeof *list.v);
     if (!list.v)
@@ -429,6 +442,14 @@ static enum status encode(const struct tokenizer *t, const char *text, size_t le
     }
     if (!st)
         st = encode_from(t, text, len, from, true, search, &list, err);
+    if (!st && with_eos)
+        st = id_list_add(&list, t->eos, err);
+    if (list.is_full || (!st && list.n > max_ids)) {
+        free(list.v);
+        *ids = NULL;
+        *n_ids = list.n > max_ids ? list.n : max_ids + 1;
+        return ST_OK;
+    }
     if (st) {
         free(list.v);
         return st;
@@ -436,47 +457,45 @@ static enum status encode(const struct tokenizer *t, const char *text, size_t le
     *ids = list.v;
     *n_ids = list.n;
     return ST_OK;
+}
+
+enum status tokenizer_encode_up_to(const struct tokenizer *t, const char *text,
+                                   size_t len, bool with_bos, bool parse_special,
+                                   size_t max_ids, int32_t **ids, size_t *n_ids,
+                                   struct err *err)
+{
+    struct search search = {.parse_special = parse_special};
+
+    return encode(t, text, len, with_bos, false, &search, max_ids, ids, n_ids, err);
 }
 
 enum status tokenizer_encode(const struct tokenizer *t, const char *text, size_t len,
                              bool with_bos, bool parse_special, int32_t **ids,
                              size_t *n_ids, struct err *err)
 {
-    struct search search = {.parse_special = parse_special};
-
-    return encode(t, text, len, with_bos, &search, ids, n_ids, err);
+    return tokenizer_encode_up_to(t, text, len, with_bos, parse_special, TOKENIZER_ANY,
+                                  ids, n_ids, err);
 }
 
 enum status tokenizer_encode_whole(const struct tokenizer *t, const char *text,
-                                   size_t len, int32_t **ids, size_t *n_ids,
-                                   struct err *err)
+                                   size_t len, size_t max_ids, int32_t **ids,
+                                   size_t *n_ids, struct err *err)
 {
     struct search search = {.parse_special = false};
-    struct id_list list = {0};
-    enum status st = encode(t, text, len, t->adds_bos, &search, &list.v, &list.n, err);
 
-    if (st)
-        return st;
-    list.cap = list.n;
-    if (tokenizer_adds_eos(t))
-        st = id_list_add(&list, t->eos, err);
-    if (st) {
-        free(list.v);
-        return st;
-    }
-    *ids = list.v;
-    *n_ids = list.n;
-    return ST_OK;
+    return encode(t, text, len, t->adds_bos, tokenizer_adds_eos(t), &search, max_ids,
+                  ids, n_ids, err);
 }
 
 enum status tokenizer_encode_marked(const struct tokenizer *t, const char *text,
                                     size_t len, bool with_bos,
                                     const struct tokenizer_markers *markers,
-                                    int32_t **ids, size_t *n_ids, struct err *err)
+                                    size_t max_ids, int32_t **ids, size_t *n_ids,
+                                    struct err *err)
 {
     struct search search = {.markers = markers, .guard = markers};
 
-    return encode(t, text, len, with_bos, &search, ids, n_ids, err);
+    return encode(t, text, len, with_bos, false, &search, max_ids, ids, n_ids, err);
 }
 
 /* ---- decoding -------------------------------------------------------------------- */

@@ -56,6 +56,8 @@ bool tokenizer_is_special(const struct tokenizer *t, int32_t id);
  * "<|im_start|>, <|im_end|>", fit to be printed; "": none. */
 const char *tokenizer_note(const struct tokenizer *t);
 
+#define TOKENIZER_ANY SIZE_MAX /* no limit of a text's tokens */
+
 /* Ids of text[len]; *ids is malloc'ed, the caller frees it. with_bos puts BOS
  * first (if the vocabulary has one, and once if the text begins with its spelling);
  * with parse_special control tokens spelled in the text become their ids instead of
@@ -66,11 +68,19 @@ enum status tokenizer_encode(const struct tokenizer *t, const char *text, size_t
                              bool with_bos, bool parse_special, int32_t **ids,
                              size_t *n_ids, struct err *err);
 
-/* Ids of a whole text that a vector is made of: plain text, with the tokens before and
- * behind it that the vocabulary has for texts. *ids and errors as above. */
-enum status tokenizer_encode_whole(const struct tokenizer *t, const char *text,
-                                   size_t len, int32_t **ids, size_t *n_ids,
+/* As tokenizer_encode(), for a text that is of use with up to max_ids tokens alone: one
+ * that has more is encoded as far as that takes to find out. Then *ids is NULL and
+ * *n_ids, which is above max_ids, a number of tokens that the text has at least. */
+enum status tokenizer_encode_up_to(const struct tokenizer *t, const char *text,
+                                   size_t len, bool with_bos, bool parse_special,
+                                   size_t max_ids, int32_t **ids, size_t *n_ids,
                                    struct err *err);
+
+/* Ids of a whole text that a vector is made of: plain text, with the tokens before and
+ * behind it that the vocabulary has for texts. max_ids, *ids and errors as above. */
+enum status tokenizer_encode_whole(const struct tokenizer *t, const char *text,
+                                   size_t len, size_t max_ids, int32_t **ids,
+                                   size_t *n_ids, struct err *err);
 
 /* Which bytes of a text may become control tokens. */
 struct tokenizer_span {
@@ -83,11 +93,12 @@ struct tokenizer_markers {
                           or end a text are not recognised either */
 };
 
-/* As tokenizer_encode(), with control tokens parsed only inside the spans. */
+/* As tokenizer_encode_up_to(), with control tokens parsed only inside the spans. */
 enum status tokenizer_encode_marked(const struct tokenizer *t, const char *text,
                                     size_t len, bool with_bos,
                                     const struct tokenizer_markers *markers,
-                                    int32_t **ids, size_t *n_ids, struct err *err);
+                                    size_t max_ids, int32_t **ids, size_t *n_ids,
+                                    struct err *err);
 
 /* Write the bytes of a token to buf[cap] and return their number (if it exceeds cap,
  * nothing is written). Control, unknown and unused tokens have 0 bytes. A byte token

@@ -13,6 +13,9 @@
  * Symbols form a doubly linked list over the piece, candidate pairs a heap, as in
  * tokenizer_spm.c, so the algorithm is O(n log n).
  *
+ * A byte is part of a token, so a piece has at least as many as the longest token fits
+ * into it; a character may become nothing.
+ *
  * Source: Radford et al., "Language models are unsupervised multitask learners",
  * 2019, and its public vocabulary.
  */
@@ -223,8 +226,11 @@ static enum status encode_piece(void *arg, const char *piece, size_t len,
                                 struct err *err)
 {
     struct work *w = arg;
-    enum status st;
+    enum status st =
+        id_list_check(w->ids, w->t->bpe->chars ? 0 : tokenizer_min_tokens(w->t, len));
 
+    if (st)
+        return st;
     if (w->t->bpe->whole_words) {
         const uint32_t id = strtab_find(&w->t->ids, piece, len);
 

@@ -83,6 +83,7 @@ struct tokenizer {
     struct strtab ids; /* tokens that plain text may become -> id; for the algorithm */
     int32_t byte_id[256];
 
+    size_t longest; /* bytes of the longest token as it is spelled, at least 1 */
     int32_t bos, eos, unknown; /* -1: none */
     bool adds_bos, adds_eos, adds_space;
     bool space_first, space_once; /* see the keys */
@@ -105,16 +106,24 @@ struct tokenizer {
     struct strtab merges;    /* tokenizer_spm.c: a token and the bytes of its left part
                                 -> rank; empty where scores decide */
     uint32_t (*merge_keys)[2]; /* the keys of merges */
+    uint64_t *neighbours; /* tokenizer_spm.c: a bit for each two characters that stand
+                             next to each other in a token, by their hash */
+    int neighbour_bits;   /* of a hash */
 };
 
 /* The ids of a text so far. */
 struct id_list {
     int32_t *v;
-    size_t n, cap;
+    size_t n, cap, most; /* with more than most, encoding ends */
+    bool is_full;        /* it has ended for that */
     uint64_t allowed_ns; /* what is left of regex_allowance() */
 };
 
 enum status id_list_add(struct id_list *list, int32_t id, struct err *err);
+
+/* Before a part of a text is encoded that has at least that many tokens. Where they are
+ * too many the list is full, and the status, without a message, ends encoding. */
+enum status id_list_check(struct id_list *list, size_t n_more);
 
 /* An algorithm and its defaults. */
 struct tokenizer_algo {
@@ -172,6 +181,12 @@ enum status tokenizer_type_markers(struct tokenizer *t, const struct gguf *g,
 /* Append the byte tokens of text[len], which has no other token. */
 enum status tokenizer_emit_bytes(const struct tokenizer *t, const char *text,
                                  size_t len, struct id_list *ids, struct err *err);
+
+/* The least number of tokens that have that many bytes, if each byte is part of one. */
+static inline size_t tokenizer_min_tokens(const struct tokenizer *t, size_t bytes)
+{
+    return (bytes + t->longest - 1) / t->longest;
+}
 
 static inline const char *token_text(const struct tokenizer *t, int32_t id, size_t *len)
 {

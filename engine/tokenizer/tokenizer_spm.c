@@ -7,7 +7,11 @@
  * equals first, until none are left. Symbols that are no token become byte tokens. A
  * vocabulary with a list of merges joins the pairs of the list, lowest rank first.
  *
- * Characters ("symbols") form a doubly linked list over the text; joining leaves the
+ * Where no token has two neighbouring characters next to each other, none is made of
+ * both, whatever is joined first. So a text is cut there (before most words' blanks),
+ * and its parts are encoded one by one.
+ *
+ * Characters ("symbols") form a doubly linked list over a part; joining leaves the
  * right one empty. Candidate pairs are in a heap; outdated ones are discarded when they
  * are popped, so the algorithm is O(n log n).
  *
@@ -27,7 +31,7 @@ static const char blank[] = "\xe2\x96\x81"; /* U+2581 in UTF-8 */
 #define MAX_MERGES  (1 << 24) /* ranks are compared as floats */
 
 struct symbol {
-    uint32_t at, len;   /* in the escaped text; len 0: joined to its left */
+    uint32_t at, len;   /* in the part; len 0: joined to its left */
     int32_t prev, next; /* -1: none */
 };
 
@@ -40,11 +44,11 @@ struct pair {
 
 struct spm {
     const struct tokenizer *t;
-    char *text; /* escaped */
-    struct symbol *symbols;
+    const char *text;       /* the part, escaped */
+    struct symbol *symbols; /* [cap] */
     int32_t n_symbols;
-    struct pair *heap; /* the best pair on top */
-    size_t n_pairs;
+    struct pair *heap; /* [2 * cap], the best pair on top */
+    size_t cap, n_pairs;
 };
 
 /* ---- heap ------------------------------------------------------------------------ */
@@ -106,14 +110,53 @@ static size_t escape(const struct tokenizer *t, const char *text, size_t len,
     return n;
 }
 
-/* One symbol per character, or per malformed byte. */
+/* Bytes of the character, or of the malformed byte, that text[len] begins with. */
+static uint32_t char_bytes(const char *text, size_t len)
+{
+    const int chars = utf8_char_len(text, len);
+
+    return chars > 0 ? (uint32_t)chars : 1;
+}
+
+/* The bit of two characters that stand next to each other. */
+static size_t neighbour_bit(const struct tokenizer *t, const char *a, uint32_t a_bytes,
+                            const char *b, uint32_t b_bytes)
+{
+    uint32_t both[2] = {0, 0};
+    uint64_t key;
+
+    memcpy(&both[0], a, a_bytes);
+    memcpy(&both[1], b, b_bytes);
+    key = (uint64_t)both[0] << 32 | both[1];
+    return (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - t->neighbour_bits));
+}
+
+/* Where the part of text[len] ends that begins at `at`. */
+static size_t part_end(const struct tokenizer *t, const char *text, size_t len,
+                       size_t at)
+{
+    uint32_t bytes = char_bytes(text + at, len - at);
+
+    for (size_t next = at + bytes; next < len;) {
+        const uint32_t more = char_bytes(text + next, len - next);
+        const size_t bit = neighbour_bit(t, text + at, bytes, text + next, more);
+
+        if (!(t->neighbours[bit / 64] >> bit % 64 & 1))
+            return next;
+        at = next;
+        next += more;
+        bytes = more;
+    }
+    return len;
+}
+
+/* One symbol per character. */
 static void split(struct spm *s, size_t len)
 {
     int32_t n = 0;
 
     for (size_t i = 0; i < len; n++) {
-        const int chars = utf8_char_len(s->text + i, len - i);
-        const uint32_t bytes = chars > 0 ? (uint32_t)chars : 1;
+        const uint32_t bytes = char_bytes(s->text + i, len - i);
 
         s->symbols[n] = (struct symbol){
             .at = (uint32_t)i, .len = bytes, .prev = n - 1, .next = n + 1};
@@ -193,27 +236,51 @@ static enum status emit(const struct spm *s, struct id_list *ids, struct err *er
     return st;
 }
 
+static enum status reserve(struct spm *s, size_t n, struct err *err)
+{
+    if (n <= s->cap)
+        return ST_OK;
+    /* n symbols have n - 1 pairs; each of the at most n - 1 joins takes one out and
+     * adds two. */
+    free(s->symbols);
+    free(s->heap);
+    s->cap = 2 * n;
+    s->symbols = malloc(s->cap * sizeof *s->symbols);
+    s->heap = malloc(2 * s->cap * sizeof *s->heap);
+    if (s->symbols && s->heap)
+        return ST_OK;
+    return err_set(err, ST_NO_MEMORY, "cannot allocate memory to tokenise %zu bytes",
+                   n);
+}
+
+static enum status encode_part(struct spm *s, const char *text, size_t len,
+                               struct id_list *ids, struct err *err)
+{
+    enum status st = id_list_check(ids, tokenizer_min_tokens(s->t, len));
+
+    if (!st)
+        st = reserve(s, len, err);
+    if (st)
+        return st;
+    s->text = text;
+    split(s, len);
+    join_all(s);
+    return emit(s, ids, err);
+}
+
 static enum status encode(const struct tokenizer *t, const char *text, size_t len,
                           bool first, struct id_list *ids, struct err *err)
 {
     struct spm s = {.t = t};
+    char *escaped = NULL;
     size_t n = 0;
-    enum status st = tokenizer_escape(t, text, len, first, &s.text, &n, err);
+    enum status st = tokenizer_escape(t, text, len, first, &escaped, &n, err);
 
-    /* At most one symbol per byte of text and one for the added blank, since a replaced
-     * blank is one symbol. n symbols have n - 1 pairs; each of the at most n - 1 joins
-     * takes one out and adds two. */
-    s.symbols = malloc((len + 1) * sizeof *s.symbols);
-    s.heap = malloc((2 * len + 2) * sizeof *s.heap);
-    if (!st && (!s.symbols || !s.heap)) {
-        st = err_set(err, ST_NO_MEMORY, "cannot allocate memory to tokenise %zu bytes",
-                     len);
-    } else if (!st) {
-        split(&s, n);
-        join_all(&s);
-        st = emit(&s, ids, err);
+    for (size_t at = 0, end; at < n && !st; at = end) {
+        end = part_end(t, escaped, n, at);
+        st = encode_part(&s, escaped + at, end - at, ids, err);
     }
-    free(s.text);
+    free(escaped);
     free(s.symbols);
     free(s.heap);
     return st;
@@ -268,12 +335,41 @@ static bool is_cut_out(const struct tokenizer *t, int32_t id, const char *text,
     return t->type[id] == TOKEN_USER && !memmem(text, len, "\xe2\x96\x81", 3);
 }
 
+/* Room for the neighbours of all tokens, so that few bits are set by others. */
+static enum status open_neighbours(struct tokenizer *t, struct err *err)
+{
+    for (t->neighbour_bits = 10;
+         t->neighbour_bits < 24 && (1 << t->neighbour_bits) / 32 < t->n_vocab;)
+        t->neighbour_bits++;
+    t->neighbours = calloc((size_t)1 << (t->neighbour_bits - 6), sizeof *t->neighbours);
+    return t->neighbours ? ST_OK
+                         : err_set(err, ST_NO_MEMORY, "cannot allocate a vocabulary");
+}
+
+static void add_neighbours(struct tokenizer *t, const char *text, size_t len)
+{
+    uint32_t bytes = char_bytes(text, len);
+
+    for (size_t at = 0, next = bytes; next < len;) {
+        const uint32_t more = char_bytes(text + next, len - next);
+        const size_t bit = neighbour_bit(t, text + at, bytes, text + next, more);
+
+        t->neighbours[bit / 64] |= UINT64_C(1) << bit % 64;
+        at = next;
+        next += more;
+        bytes = more;
+    }
+}
+
 /* Index the tokens that plain text may become. Control, unknown and byte tokens are not
  * text: a prompt that contains "</s>" must not end the conversation. Among equal texts
  * the last counts. */
 static enum status index_texts(struct tokenizer *t, struct err *err)
 {
-    const enum status st = strtab_init(&t->ids, (size_t)t->n_vocab, err);
+    enum status st = strtab_init(&t->ids, (size_t)t->n_vocab, err);
+
+    if (!st)
+        st = open_neighbours(t, err);
 
     for (int32_t id = t->n_vocab - 1; !st && id >= 0; id--) {
         size_t len;
@@ -281,8 +377,10 @@ static enum status index_texts(struct tokenizer *t, struct err *err)
 
         if (len && t->type[id] != TOKEN_CONTROL && t->type[id] != TOKEN_UNKNOWN &&
             t->type[id] != TOKEN_BYTE && t->type[id] != TOKEN_UNUSED &&
-            !is_cut_out(t, id, text, len))
+            !is_cut_out(t, id, text, len)) {
             strtab_put(&t->ids, text, (uint32_t)len, (uint32_t)id);
+            add_neighbours(t, text, len);
+        }
     }
     return st;
 }

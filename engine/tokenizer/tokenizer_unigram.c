@@ -129,8 +129,12 @@ static void find_way(const struct tokenizer *t, const char *text, size_t len,
 static enum status encode_word(void *arg, const char *text, size_t len, struct err *err)
 {
     struct work *w = arg;
-    enum status st = reserve(w, len, err);
-    const struct step *way = w->way;
+    enum status st = id_list_check(w->ids, len > 0);
+    const struct step *way;
+
+    if (!st)
+        st = reserve(w, len, err);
+    way = w->way;
 
     if (st)
         return st;

@@ -58,9 +58,11 @@ static enum status take_apart(void *arg, const char *piece, size_t len, struct e
     struct work *w = arg;
     const struct words *v = w->t->words;
     const size_t before = w->ids->n;
-    enum status st = ST_OK;
+    enum status st = id_list_check(w->ids, len > 0);
     size_t n;
 
+    if (st)
+        return st;
     if (count_chars(piece, len) > v->max_chars)
         return unknown(w, piece, len, err);
     for (size_t at = 0; at < len && !st; at += n) {
@@ -79,8 +81,11 @@ static enum status take_apart(void *arg, const char *piece, size_t len, struct e
 static enum status whole(void *arg, const char *piece, size_t len, struct err *err)
 {
     struct work *w = arg;
-    const uint32_t id = strtab_find(&w->t->ids, piece, len);
+    const enum status st = id_list_check(w->ids, len > 0);
+    const uint32_t id = st ? STRTAB_NONE : strtab_find(&w->t->ids, piece, len);
 
+    if (st)
+        return st;
     return id != STRTAB_NONE ? id_list_add(w->ids, (int32_t)id, err)
                              : unknown(w, piece, len, err);
 }

@@ -75,6 +75,32 @@ static inline void expect_ids(const struct tokenizer *t, const char *text, size_
     free(ids);
 }
 
+/* Encoding with a limit gives the same ids where they are not too many; where they are,
+ * it ends at most n_soon of them behind the limit. */
+static inline void check_limit(const struct tokenizer *t, const char *text, size_t len,
+                               bool special, size_t max_ids, size_t n_soon)
+{
+    struct err err = ERR_INIT;
+    int32_t *ids = NULL, *all = NULL;
+    size_t n = 0, n_all = 0;
+
+    assert_int_equal(tokenizer_encode(t, text, len, true, special, &all, &n_all, &err),
+                     ST_OK);
+    assert_int_equal(
+        tokenizer_encode_up_to(t, text, len, true, special, max_ids, &ids, &n, &err),
+        ST_OK);
+    if (n_all <= max_ids) {
+        assert_int_equal(n, n_all);
+        assert_memory_equal(ids, all, n * sizeof *ids);
+    } else {
+        assert_null(ids);
+        assert_in_range(n, max_ids + 1,
+                        max_ids + n_soon < n_all ? max_ids + n_soon : n_all);
+    }
+    free(all);
+    free(ids);
+}
+
 #define IDS(t, text, want) expect_ids(t, text, sizeof(text) - 1, false, false, want)
 
 static inline char *slurp(const char *path)

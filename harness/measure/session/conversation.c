@@ -234,7 +234,8 @@ static enum status read_again(struct conversation *c, struct reading *r,
     const size_t n_past = (size_t)slm_n_past(c->model->m);
     size_t same = 0;
 
-    if (chat_tokens(c->params.chat, c->model->tok, &r->prompt, 0, &r->ids, &r->n, err))
+    if (chat_tokens(c->params.chat, c->model->tok, &r->prompt, 0, TOKENIZER_ANY,
+                    &r->ids, &r->n, err))
         return err->code;
     while (!c->n_gone && same < n_past && same + 1 < r->n &&
            r->ids[same] == c->context[same])
@@ -251,7 +252,7 @@ static enum status read_again(struct conversation *c, struct reading *r,
 static enum status read_rest(struct conversation *c, struct reading *r, struct err *err)
 {
     enum status st = chat_tokens(c->params.chat, c->model->tok, &r->prompt, c->n_done,
-                                 &r->ids, &r->n, err);
+                                 TOKENIZER_ANY, &r->ids, &r->n, err);
     int32_t *more;
 
     r->n_past = slm_n_past(c->model->m);
@@ -292,7 +293,8 @@ static enum status count_alone(const struct conversation *c, size_t *n, struct e
 
     if (st)
         return st;
-    st = chat_tokens(c->params.chat, c->model->tok, &prompt, 0, &ids, n, err);
+    st = chat_tokens(c->params.chat, c->model->tok, &prompt, 0, TOKENIZER_ANY, &ids, n,
+                     err);
     jinja_text_free(&prompt);
     free(ids);
     return st;

@@ -120,7 +120,7 @@ enum status embed_add(struct embed_texts *t, const struct embed_model *e,
     int32_t *ids;
     size_t n;
 
-    if (tokenizer_encode_whole(e->tok, text, len, &ids, &n, err))
+    if (tokenizer_encode_whole(e->tok, text, len, TOKENIZER_ANY, &ids, &n, err))
         return err->code;
     return add(t, e, ids, n, cut, what, err);
 }

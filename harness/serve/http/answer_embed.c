@@ -19,20 +19,15 @@ static bool encode(const struct answer_model *m, struct api_prompt *p, size_t i,
 {
     struct err err = ERR_INIT;
 
-    if (!p->ids && p->len > (size_t)m->n_ctx * m->longest_token)
-        return refuse(refusal, 400, "context_length_exceeded", "input",
-                      "input %zu has %zu bytes; a context of %d positions has no room "
-                      "for it",
-                      i, p->len, m->n_ctx);
-    if (!p->ids &&
-        tokenizer_encode_whole(m->tok, p->text, p->len, &p->ids, &p->n_ids, &err))
+    if (!p->ids && tokenizer_encode_whole(m->tok, p->text, p->len, (size_t)m->n_ctx,
+                                          &p->ids, &p->n_ids, &err))
         return refuse_err(refusal, &err, "input");
     if (p->n_ids == 0)
         return refuse(refusal, 400, NULL, "input", "input %zu has no token", i);
     if (p->n_ids > (size_t)m->n_ctx)
         return refuse(refusal, 400, "context_length_exceeded", "input",
-                      "input %zu has %zu tokens; the model's context is %d", i,
-                      p->n_ids, m->n_ctx);
+                      "input %zu has %s%zu tokens; the model's context is %d", i,
+                      p->ids ? "" : "at least ", p->n_ids, m->n_ctx);
     return true;
 }
 

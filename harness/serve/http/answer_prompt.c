@@ -8,8 +8,8 @@
 #include "engine/base/json_read.h"
 #include "harness/serve/http/answer_impl.h"
 
-/* A text that is too long even if all its tokens were the longest is not cut into
- * tokens: that would take a second of the thread that sends everybody's answers. */
+/* A text that is too long even if all its tokens were the longest is not even rendered.
+ */
 static bool check_bytes(const struct answer *a, size_t bytes, struct refusal *refusal)
 {
     const struct answer_model *m = a->model;
@@ -157,6 +157,13 @@ static bool check_tools(struct answer *a, struct refusal *refusal)
     return true;
 }
 
+/* A prompt leaves room for a token of the answer. A longer one is not encoded further.
+ */
+static size_t max_tokens(const struct answer_model *m)
+{
+    return (size_t)m->n_ctx - 1;
+}
+
 static bool encode_chat(struct answer *a, struct api_prompt *p, struct refusal *refusal)
 {
     const struct answer_model *m = a->model;
@@ -168,7 +175,8 @@ static bool encode_chat(struct answer *a, struct api_prompt *p, struct refusal *
         !check_tools(a, refusal) || !render_chat(m, &a->request, &prompt, refusal))
         return false;
     ok = look_at_thinking(a, &prompt, refusal) &&
-         (!chat_tokens(m->chat, m->tok, &prompt, 0, &p->ids, &p->n_ids, &err) ||
+         (!chat_tokens(m->chat, m->tok, &prompt, 0, max_tokens(m), &p->ids, &p->n_ids,
+                       &err) ||
           refuse_err(refusal, &err, "messages"));
     jinja_text_free(&prompt);
     return ok;
@@ -187,8 +195,8 @@ static bool encode_text(const struct answer *a, struct api_prompt *p,
         return true;
     if (!check_bytes(a, p->len, refusal))
         return false;
-    if (tokenizer_encode(tok, p->text, p->len, with_bos, true, &p->ids, &p->n_ids,
-                         &err))
+    if (tokenizer_encode_up_to(tok, p->text, p->len, with_bos, true,
+                               max_tokens(a->model), &p->ids, &p->n_ids, &err))
         return refuse_err(refusal, &err, "prompt");
     return true;
 }
@@ -198,13 +206,13 @@ static bool check_length(const struct answer *a, const struct api_prompt *p,
 {
     if (!p->n_ids)
         return refuse(refusal, 400, NULL, "prompt", "the prompt has no token");
-    if (p->n_ids >= (size_t)a->model->n_ctx)
+    if (p->n_ids > max_tokens(a->model))
         return refuse(
             refusal, 400, "context_length_exceeded",
             a->request.kind == API_CHAT ? "messages" : "prompt",
-            "the prompt has %zu tokens; a context of %d positions has no room "
+            "the prompt has %s%zu tokens; a context of %d positions has no room "
             "for it and an answer",
-            p->n_ids, a->model->n_ctx);
+            p->ids ? "" : "at least ", p->n_ids, a->model->n_ctx);
     return true;
 }
 

@@ -32,10 +32,10 @@ bool answer_put_tokens(const struct answer_model *m, const struct api_request *r
     size_t n_ids = 0;
     bool ok = bytes || refuse(refusal, 503, NULL, NULL, "no memory for a token");
 
-    if (ok && (p->len > (size_t)API_MAX_VALUES * m->longest_token ||
-               tokenizer_encode(m->tok, p->text, p->len, r->add_special,
-                                r->parse_special, &ids, &n_ids, &err) ||
-               n_ids > API_MAX_VALUES))
+    if (ok &&
+        (tokenizer_encode_up_to(m->tok, p->text, p->len, r->add_special,
+                                r->parse_special, API_MAX_VALUES, &ids, &n_ids, &err) ||
+         n_ids > API_MAX_VALUES))
         ok = err.code ? refuse_err(refusal, &err, "content")
                       : refuse(refusal, 400, NULL, "content",
                                "content has more than %d tokens", API_MAX_VALUES);

@@ -234,7 +234,7 @@ static void whole_texts(void **state)
             gguf_put_str(&k.bytes, tokens[i]);
         struct tokenizer *t = open_kvs(&k, &err);
 
-        if (!t || tokenizer_encode_whole(t, "A", 1, &ids, &n, &err))
+        if (!t || tokenizer_encode_whole(t, "A", 1, TOKENIZER_ANY, &ids, &n, &err))
             fail_msg("%s", err.msg);
         assert_int_equal(n, cases[c].n);
         assert_memory_equal(ids, cases[c].ids, n * sizeof *ids);

@@ -475,7 +475,8 @@ static void encodes_the_rest(void **state)
     (void)state;
     assert_int_equal(chat_render(c, conversation, &text, &err), ST_OK);
     from = (size_t)(strstr(text.text, "Hello.") - text.text) + 6;
-    assert_int_equal(chat_tokens(c, tok, &text, from, &ids, &n, &err), ST_OK);
+    assert_int_equal(chat_tokens(c, tok, &text, from, TOKENIZER_ANY, &ids, &n, &err),
+                     ST_OK);
     assert_int_equal(ids[0], IM_END);
     assert_int_equal(count(ids, n, IM_START), 2);
     assert_int_equal(count(ids, n, 1), 0);

@@ -361,7 +361,49 @@ static void texts_become_ids(void **state)
         if (strcmp(got, texts[i].ids) != 0)
             fail_msg("%s: '%s' is %s, not %s", texts[i].row, texts[i].text, got,
                      texts[i].ids);
+        for (size_t most = 0; most <= n + 1; most++)
+            check_limit(t, texts[i].text, strlen(texts[i].text), texts[i].base != gpt2,
+                        most, n);
         free(ids);
+        tokenizer_close(t);
+    }
+}
+
+/* A long text of any algorithm is not encoded to its end if its tokens are too many:
+ * parts of it are known to have more, or it is left at the next part. */
+static void long_texts_are_left(void **state)
+{
+    static const struct {
+        const char *base, *row, *part;
+        size_t most;
+    } cases[] = {
+        {llama, "{}", "ab", 9000},
+        {llama, "{}", "ab a\xc3\xa9 ", 9000},
+        {llama, "{'" M "tokens':['<unk>','<s>','</s>','a','b','aa','<0x41>']}", "a",
+         1000},
+        {llama,
+         "{'" M "tokens':['<unk>','<s>','</s>','<x>','b','ab','<0x41>']," TYPES(
+             "2,3,3,4,1,1,6") "}",
+         "<x>", 9000},
+        {gpt2, "{}", "abc", 1000},
+        {gpt2, "{'" TOKENIZER_KEY_PATTERNS "':['b']}", "abc", 9000},
+        {own, STEPS("{\\\"type\\\":\\\"FixedLength\\\",\\\"length\\\":7}"), "ab", 9000},
+        {t5, "{'" TOKENIZER_KEY_CUTS ":bool':true}", "a b", 9000},
+        {bert, "{}", "a ", 9000},
+    };
+    static char text[30000];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const size_t n = strlen(cases[i].part);
+        struct err err = ERR_INIT;
+        struct tokenizer *t = open_row(cases[i].base, cases[i].row, &err);
+
+        if (!t)
+            fail_msg("%s: %s", cases[i].row, err.msg);
+        for (size_t k = 0; k + n <= sizeof text; k += n)
+            memcpy(text + k, cases[i].part, n);
+        check_limit(t, text, sizeof text / n * n, false, cases[i].most, 10);
         tokenizer_close(t);
     }
 }
@@ -429,6 +471,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_pairs_are_refused),
         cmocka_unit_test(texts_become_ids),
+        cmocka_unit_test(long_texts_are_left),
         cmocka_unit_test(lists_of_ends_count),
         cmocka_unit_test(long_texts_are_refused),
         cmocka_unit_test(steps_are_limited),

@@ -73,6 +73,61 @@ static void prompts_that_never_fit(void **state)
     close_server();
 }
 
+#define receive hear
+
+static void send_text(int fd, const char *text)
+{
+    const size_t n = strlen(text);
+
+    assert_int_equal(send(fd, text, n, MSG_NOSIGNAL), n);
+}
+
+static const char *reply_to(const char *path, const char *body)
+{
+    const int fd = dial();
+    const char *reply;
+
+    send_text(fd, post(path, JSON, body));
+    reply = receive(fd, NULL, 0);
+    close(fd);
+    return reply;
+}
+
+/* "has at least N tokens" */
+static int tokens_of(const char *reply)
+{
+    static const char words[] = "has at least ";
+    const char *at = strstr(reply, words);
+
+    assert_int_equal(status_of(reply), 400);
+    if (!at)
+        fail_msg("%s", reply);
+    return atoi(at + strlen(words));
+}
+
+/* A prompt may have fewer bytes than the context has room for, and many times as many
+ * tokens: it is encoded up to the context, and no further. */
+static void prompts_are_left_at_the_context(void **state)
+{
+    enum { N = 16 * 256, SOON = 16 };
+    static char text[N + 1], body[2 * N];
+
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        text[i] = "Zq, xv; "[i % 8];
+    open_server(60, true);
+    snprintf(body, sizeof body, "{\"prompt\": [\"a\", \"%s\"]}", text);
+    assert_in_range(tokens_of(complete(body)), 256, 256 + SOON);
+    assert_non_null(strstr(complete(body), "context_length_exceeded"));
+    text[N - 100] = '\0';
+    snprintf(body, sizeof body,
+             "{\"messages\": [{\"role\": \"user\", \"content\": \"%s\"}]}", text);
+    assert_in_range(tokens_of(chat(body)), 256, 256 + SOON);
+    assert_in_range(tokens_of(reply_to("/v1/messages/count_tokens", body)), 256,
+                    256 + SOON);
+    close_server();
+}
+
 static void wait_for_request(int n)
 {
     const uint64_t begin = clock_ns();
@@ -247,15 +302,6 @@ static void slow_readers(void **state)
     close_server();
 }
 
-#define receive hear
-
-static void send_text(int fd, const char *text)
-{
-    const size_t n = strlen(text);
-
-    assert_int_equal(send(fd, text, n, MSG_NOSIGNAL), n);
-}
-
 /* A browser needs permission before it has a key. */
 static void a_body_of_nobody_is_dropped(void **state)
 {
@@ -416,6 +462,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bodies_too_large),
         cmocka_unit_test(prompts_that_never_fit),
+        cmocka_unit_test(prompts_are_left_at_the_context),
         cmocka_unit_test(clients_take_turns),
         cmocka_unit_test(clients_that_leave_before_their_turn),
         cmocka_unit_test(requests_that_wait_are_small),
