@@ -149,6 +149,10 @@ bool grammar_state_accept(struct grammar_state *s, int32_t id);
  * are not accepted yet. 0: there is a choice. */
 int grammar_state_forced(struct grammar_state *s, int32_t *ids, int cap);
 
+/* Whether the text is complete: it may end here. Where a mask has end tokens without
+ * that, nothing can follow, and a text that ends there is cut. */
+bool grammar_state_complete(const struct grammar_state *s);
+
 /* Whether the text is complete and nothing can follow. */
 bool grammar_state_ended(const struct grammar_state *s);
 

@@ -176,6 +176,16 @@ bool grammar_state_accept(struct grammar_state *s, int32_t id)
     return accepted;
 }
 
+bool grammar_state_complete(const struct grammar_state *s)
+{
+    bool complete;
+
+    pthread_mutex_lock(&s->m->lock);
+    complete = s->m->positions[s->position].flags & POSITION_ENDS;
+    pthread_mutex_unlock(&s->m->lock);
+    return complete;
+}
+
 bool grammar_state_ended(const struct grammar_state *s)
 {
     bool ended = s->ended;

@@ -171,25 +171,35 @@ static enum status add_text(struct completion *c, int32_t id, bool ends, bool is
     return add_answer(c, c->bytes + skip, n - skip, is_last, err);
 }
 
+/* How the text ends with the token at c->n_sent. An end token may be what is left where
+ * a grammar's text cannot continue: then the text is cut. */
+static enum completion_end end_with(const struct completion *c, bool ends, bool is_full)
+{
+    const bool is_last = c->n_sent + 1 == c->n;
+
+    if (c->text.stopped || (is_last && c->state && grammar_state_ended(c->state)))
+        return COMPLETION_STOP;
+    if (ends)
+        return !c->state || grammar_state_complete(c->state) ? COMPLETION_STOP
+                                                             : COMPLETION_LENGTH;
+    return is_full ? COMPLETION_LENGTH : COMPLETION_RUNS;
+}
+
 /* The token at c->n_sent goes to the reader; piece has its log-probabilities. */
 static enum status send_token(struct completion *c, struct completion_piece *piece,
                               struct err *err)
 {
     const int32_t id = c->tokens[c->n_sent];
-    const bool ends = is_end(c, id), is_last = c->n_sent + 1 == c->n;
+    const bool ends = is_end(c, id);
     const bool is_full = c->n_sent + 1 - c->n_prompt == c->n_max;
-    enum completion_end end = COMPLETION_RUNS;
+    enum completion_end end;
     enum status st;
 
     piece->begins = c->text.n_chars;
     st = add_text(c, id, ends, ends || is_full, err);
     if (st)
         return st;
-    if (ends || c->text.stopped ||
-        (is_last && c->state && grammar_state_ended(c->state)))
-        end = COMPLETION_STOP;
-    else if (is_full)
-        end = COMPLETION_LENGTH;
+    end = end_with(c, ends, is_full);
     if (end) {
         completion_text_end(&c->text);
         completion_text_end(&c->thought);

@@ -126,7 +126,8 @@ struct completion_params {
 enum completion_end {
     COMPLETION_RUNS,
     COMPLETION_STOP,    /* an end token, a stop string, or the grammar's end */
-    COMPLETION_LENGTH,  /* max_tokens, or the context is full */
+    COMPLETION_LENGTH,  /* max_tokens, the context is full, or the grammar's text can
+                           neither end nor continue */
     COMPLETION_ABORTED, /* cancelled, or the server stops */
     COMPLETION_FAILED,  /* the engine failed: completion_error() */
 };

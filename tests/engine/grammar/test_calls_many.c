@@ -100,6 +100,7 @@ static void no_room(void **state)
     assert_true(write_bytes(full, bytes, name));
     assert_false(write_bytes(full, bytes, "{"));
     assert_false(grammar_state_mask(full, mask));
+    assert_false(grammar_state_complete(full));
     for (int32_t id = 0; id < GRAMMAR_VOCAB; id++)
         assert_int_equal(mask[id / 32] >> id % 32 & 1, id == GRAMMAR_END);
     assert_int_equal(grammar_state_open(&s, g, v, &err), ST_OK);

@@ -6,10 +6,14 @@
 
 #include <jansson.h>
 
+#include "engine/grammar/machine.h"
 #include "engine/text/chat.h"
 #include "tests/support/tiny_model.h"
 
 enum { N_USERS = 9, N_CTX = 700, CHAT_END = SERVED_VOCAB - 1 };
+
+/* A token that plain_vocabulary() lacks. */
+static int missing_id = -1;
 
 static const char SCHEMA[] =
     "{\"type\":\"object\",\"additionalProperties\":false,"
@@ -134,7 +138,11 @@ static struct tokenizer *plain_vocabulary(void)
     tiny_u32(t.keys, 5);
     tiny_u64(t.keys, SERVED_VOCAB);
     for (int i = 0; i < SERVED_VOCAB; i++)
-        tiny_u32(t.keys, i == 0 ? 2 : i < 3 ? 3 : i < 259 ? 6 : 1);
+        tiny_u32(t.keys, i == missing_id ? 5
+                         : i == 0        ? 2
+                         : i < 3         ? 3
+                         : i < 259       ? 6
+                                         : 1);
     image = tiny_image(&t, &bytes);
     if (gguf_parse(&g, image, bytes, "vocabulary", &err) ||
         tokenizer_open(&tok, g, &err))
@@ -409,6 +417,70 @@ static void ends_of_chats(void **state)
     served_close(&d);
 }
 
+/* A text that can neither continue nor end is cut there, and reported as one that is:
+ * the end token is no choice of the model's. */
+static void check_cut(struct served *d, const struct completion_params *p, size_t room,
+                      const char *text)
+{
+    struct scheduler *s = served_scheduler(d, 4, false);
+    struct completion *c = served_submit(s, p);
+    static struct served_text t;
+
+    if (room)
+        c->state->m->own.max_nodes = c->state->m->own.n_nodes + (uint32_t)room;
+    served_run(s);
+    served_read(c, &t);
+    assert_int_equal(t.end, COMPLETION_LENGTH);
+    assert_string_equal(t.text, text);
+    completion_close(c);
+    scheduler_close(s);
+}
+
+/* The vocabulary lacks a byte of the text. */
+static void bytes_that_cannot_be_written(void **state)
+{
+    const int32_t prompt[] = {300, 301, 302};
+    struct completion_params p = served_params(prompt, 3, 60);
+    struct grammar *g = schema("{\"const\":\"caf\u00e9\"}");
+    struct served d;
+
+    (void)state;
+    missing_id = 3 + 0xc3;
+    open_plain(&d, 2);
+    p.grammar = g;
+    check_cut(&d, &p, 0, "\"caf");
+    grammar_unref(g);
+    served_close(&d);
+    missing_id = -1;
+}
+
+/* There is no memory for a tool's arguments. */
+static void arguments_without_room(void **state)
+{
+    static struct call_form form = {.begin = "<call>",
+                                    .n_trigger = 6,
+                                    .anywhere = true,
+                                    .sep = ":",
+                                    .end = "</call>"};
+    static const struct grammar_tool tool = {"a_tool", SCHEMA, sizeof SCHEMA - 1};
+    const struct grammar_calls calls = {
+        .form = &form, .tools = &tool, .n_tools = 1, .choice = GRAMMAR_REQUIRED};
+    const int32_t prompt[] = {300, 301, 302};
+    struct completion_params p = served_params(prompt, 3, 60);
+    struct grammar *g = NULL;
+    struct err err = ERR_INIT;
+    struct served d;
+
+    (void)state;
+    assert_int_equal(grammar_from_calls(&g, &calls, &err), ST_OK);
+    open_plain(&d, 2);
+    p.grammar = g;
+    p.calls = &form;
+    check_cut(&d, &p, 10, "");
+    grammar_unref(g);
+    served_close(&d);
+}
+
 /* Whatever ends it or cuts it, what was said is the beginning of an object. */
 static void any_object(void **state)
 {
@@ -461,6 +533,8 @@ int main(void)
         cmocka_unit_test(certain_tokens_are_no_prompt),
         cmocka_unit_test(any_object),
         cmocka_unit_test(ends_of_chats),
+        cmocka_unit_test(bytes_that_cannot_be_written),
+        cmocka_unit_test(arguments_without_room),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
