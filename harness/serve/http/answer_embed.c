@@ -152,7 +152,9 @@ bool answer_put_vectors(const struct answer *a, struct textbuf *out,
     }
     textbuf_puts(out, "],\"model\":");
     textbuf_put_json(out, a->model->name, strlen(a->model->name));
-    textbuf_printf(out, ",\"usage\":{\"prompt_tokens\":%lld,\"total_tokens\":%lld}}\n",
+    textbuf_printf(out, ",\"usage\":{\"prompt_tokens\":%lld,\"total_tokens\":%lld}",
                    usage->n_prompt, usage->n_prompt);
+    reply_timings(out, usage);
+    textbuf_puts(out, "}\n");
     return !out->failed || refuse(refusal, 503, NULL, NULL, "no memory for the answer");
 }

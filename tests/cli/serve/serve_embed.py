@@ -42,6 +42,9 @@ def main(model):
         check(near(got["embedding"], w["vector"]), "text", i)
     total = sum(w["n_tokens"] for w in want)
     check(answer["usage"] == {"prompt_tokens": total, "total_tokens": total}, answer["usage"])
+    t = answer["timings"]
+    check(t["prompt_n"] == total and t["cache_n"] == 0 == t["predicted_n"] and
+          t["prompt_ms"] > 0 and t["predicted_ms"] == 0, t)
 
     # One text; tokens; base64; fewer dimensions.
     one = s.post(PATH, {"input": texts[0]})["data"]
