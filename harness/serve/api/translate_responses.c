@@ -171,15 +171,44 @@ static bool add_choice(struct translation *t)
 /* {"format": {"type": "json_schema", "schema": ...}} */
 static bool add_format(struct translation *t)
 {
-    const json_t *text = api_member(t->body, "text");
-
-    if (api_member(text, "verbosity"))
-        return refuse(t->refusal, 400, "unsupported", "text",
-                      "text.verbosity is not supported by this server");
-    return translate_format(t, api_member(text, "format"));
+    return translate_format(t, api_member(api_member(t->body, "text"), "format"));
 }
 
 /* ---- the whole ------------------------------------------------------------------- */
+
+/* Members of fields that are objects. One that is not read may have a value that
+ * changes nothing: the API's own default, or what it leaves to the model (a summary of
+ * thoughts, where there is one; the thoughts themselves are in the answer). */
+static bool check_members(struct translation *t, const char *field)
+{
+    static const struct {
+        const char *field, *name, *neutral; /* neutral NULL: it is read */
+    } members[] = {{"reasoning", "effort", NULL},
+                   {"reasoning", "summary", "auto"},
+                   {"reasoning", "generate_summary", "auto"},
+                   {"text", "format", NULL},
+                   {"text", "verbosity", "medium"}};
+    json_t *object = api_member(t->body, field), *value;
+    const char *name;
+
+    if (object && !json_is_object(object))
+        return refuse(t->refusal, 400, NULL, field, "%s must be an object", field);
+    json_object_foreach(object, name, value)
+    {
+        const char *text = json_text(value);
+        bool is_known = json_is_null(value);
+
+        for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
+            is_known |=
+                !strcmp(members[i].field, field) && !strcmp(members[i].name, name) &&
+                (!members[i].neutral || (text && !strcmp(text, members[i].neutral)));
+        if (!is_known)
+            return refuse(t->refusal, 400, "unsupported", field,
+                          "%s.%.60s%s%.40s is not supported by this server", field,
+                          name, text ? " " : "", text ? text : "");
+    }
+    return true;
+}
 
 static bool check_truncation(struct translation *t)
 {
@@ -243,6 +272,7 @@ json_t *translate_responses(json_t *body, char **echo, struct refusal *refusal)
     struct translation t;
 
     if (translate_begin(&t, body, &dialect, refusal) &&
+        check_members(&t, "reasoning") && check_members(&t, "text") &&
         translate_copy(&t, t.chat, "reasoning_effort", api_member(body, "reasoning"),
                        "effort") &&
         check_truncation(&t) && add_input(&t) && translate_tools(&t) &&

@@ -279,13 +279,25 @@ static void other_forms(void **state)
         {true, "{'input': 'a', 'tool_choice': {'type': 'function'}}", "with a name"},
         {true, "{'input': 'a', 'tool_choice': {'type': 'x', 'name': 'f'}}",
          "object of type"},
-        {true, "{'input': 'a', 'text': {'verbosity': 'low'}}", "text.verbosity"},
+        {true, "{'input': 'a', 'text': {'verbosity': 'low'}}", "text.verbosity low"},
+        {true, "{'input': 'a', 'text': {'form': {}}}", "text.form is not"},
+        {true, "{'input': 'a', 'text': 'plain'}", "text must be an object"},
+        {true, "{'input': 'a', 'reasoning': 'high'}", "reasoning must be an object"},
+        {true, "{'input': 'a', 'reasoning': {'budget': 5}}", "reasoning.budget is not"},
+        {true, "{'input': 'a', 'reasoning': {'summary': 'detailed'}}",
+         "reasoning.summary detailed is not"},
+        {true, "{'input': 'a', 'reasoning': {'generate_summary': 'concise'}}",
+         "reasoning.generate_summary concise"},
         {true, "{'input': 'a', 'truncation': 7}", "must be disabled"},
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         refused(cases[i].responses, cases[i].body, cases[i].word);
+    becomes(true,
+            "{'input': 'a', 'reasoning': {'effort': null, 'summary': 'auto', "
+            "'generate_summary': null}, 'text': {'verbosity': 'medium'}}",
+            "messages", "[{'role': 'user', 'content': 'a'}]");
     becomes(false, MESSAGES("{'role': 'assistant'}, {'role': 'user', 'content': []}"),
             "messages",
             "[{'role': 'assistant', 'content': ''}, {'role': 'user', 'content': []}]");
