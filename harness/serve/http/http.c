@@ -78,6 +78,25 @@ void http_connection(void *server, struct MHD_Connection *connection, void **con
         remove_client(server, *context);
 }
 
+static enum metrics_route find_route(const char *path)
+{
+    static const char models[] = "/v1/models";
+
+    for (int route = 0; route < ROUTE_OTHER; route++)
+        if (!strcmp(path, metrics_route_name((enum metrics_route)route)))
+            return (enum metrics_route)route;
+    return !strncmp(path, models, strlen(models)) && path[strlen(models)] == '/'
+               ? ROUTE_MODELS
+               : ROUTE_OTHER;
+}
+
+static void set_path(struct exchange *x, const char *path, size_t n)
+{
+    snprintf(x->path, sizeof x->path, "%.*s", (int)n, path);
+    x->route = find_route(x->path);
+}
+
+/* The path as it came is for a request whose headers never end. */
 void *http_begin(void *server, const char *uri, struct MHD_Connection *connection)
 {
     struct exchange *x = exchange_new(server, connection);
@@ -86,6 +105,7 @@ void *http_begin(void *server, const char *uri, struct MHD_Connection *connectio
         return NULL;
     x->has_bad_path = strchr(uri, ' ') || strstr(uri, "%00"); /* ends the path */
     x->uri_bytes = strlen(uri);
+    set_path(x, uri, strcspn(uri, "?"));
     return x;
 }
 
@@ -119,18 +139,6 @@ static const char *header(const struct exchange *x, const char *name)
 static bool is_method(const struct exchange *x, const char *method)
 {
     return !strcmp(x->method, method);
-}
-
-static enum metrics_route find_route(const char *path)
-{
-    static const char models[] = "/v1/models";
-
-    for (int route = 0; route < ROUTE_OTHER; route++)
-        if (!strcmp(path, metrics_route_name((enum metrics_route)route)))
-            return (enum metrics_route)route;
-    return !strncmp(path, models, strlen(models)) && path[strlen(models)] == '/'
-               ? ROUTE_MODELS
-               : ROUTE_OTHER;
 }
 
 static bool check_route(struct exchange *x)
@@ -252,8 +260,7 @@ static enum MHD_Result look_at_headers(struct exchange *x, const char *url,
     const char *length, *expect;
 
     snprintf(x->method, sizeof x->method, "%s", method);
-    snprintf(x->path, sizeof x->path, "%s", url);
-    x->route = find_route(url);
+    set_path(x, url, strlen(url));
     if (!http_check_framing(x, method, version))
         return http_reply_refusal(x);
     if (is_preflight(x))

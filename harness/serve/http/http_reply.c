@@ -105,18 +105,25 @@ enum MHD_Result http_reply(struct exchange *x, int status, const char *type,
     return send_response(x, status, type, response);
 }
 
-enum MHD_Result http_reply_refusal(struct exchange *x)
+void http_put_refusal(struct textbuf *out, const struct exchange *x,
+                      const struct refusal *refusal)
 {
     static const char ollama[] = "/api/"; /* its clients read an error as a text */
-    struct textbuf body = {.text = NULL};
 
     if (!strncmp(x->path, ollama, strlen(ollama)))
-        refusal_put_text(&body, &x->refusal);
+        refusal_put_text(out, refusal);
     else if (x->route == ROUTE_MESSAGES || x->route == ROUTE_COUNT)
-        refusal_put_typed(&body, &x->refusal);
+        refusal_put_typed(out, refusal);
     else
-        refusal_put(&body, &x->refusal);
-    textbuf_puts(&body, "\n");
+        refusal_put(out, refusal);
+    textbuf_puts(out, "\n");
+}
+
+enum MHD_Result http_reply_refusal(struct exchange *x)
+{
+    struct textbuf body = {.text = NULL};
+
+    http_put_refusal(&body, x, &x->refusal);
     return http_reply(x, x->refusal.http, "application/json", &body);
 }
 

@@ -53,21 +53,25 @@ void server_notify(struct server *s)
 
 /* ---- time ------------------------------------------------------------------------ */
 
+/* Who does not read it does not learn it. */
 static void answer_timeout(struct client *c)
 {
-    static const char body[] =
-        "{\"error\":{\"message\":\"the request did not come in time\",\"type\":"
-        "\"invalid_request_error\",\"param\":null,\"code\":\"timeout\"}}\n";
-    char text[400];
-    const int n = snprintf(text, sizeof text,
-                           "HTTP/1.1 408 Request Timeout\r\nContent-Type: "
-                           "application/json\r\nContent-Length: %zu\r\nConnection: "
-                           "close\r\n\r\n%s",
-                           sizeof body - 1, body);
+    struct textbuf body = {.text = NULL}, text = {.text = NULL};
+    struct refusal late = {.http = 0};
 
+    refuse(&late, 408, "timeout", NULL, "the request did not come in time");
+    http_put_refusal(&body, c->x, &late);
+    textbuf_printf(&text,
+                   "HTTP/1.1 408 Request Timeout\r\nContent-Type: "
+                   "application/json\r\nContent-Length: %zu\r\nConnection: "
+                   "close\r\n\r\n",
+                   body.len);
+    textbuf_add(&text, &body);
     c->x->status = 408;
-    if (send(c->fd, text, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL) != n)
-        return; /* who does not read it does not learn it */
+    if (!text.failed)
+        send(c->fd, text.text, text.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    textbuf_free(&body);
+    textbuf_free(&text);
 }
 
 static bool is_late(const struct client *c, uint64_t now, uint64_t limit_ns)

@@ -199,6 +199,10 @@ bool http_check_framing(struct exchange *x, const char *method, const char *vers
 enum MHD_Result http_reply(struct exchange *x, int status, const char *type,
                            struct textbuf *body);
 enum MHD_Result http_reply_refusal(struct exchange *x);
+
+/* An error in the form of the API that the request is of. */
+void http_put_refusal(struct textbuf *out, const struct exchange *x,
+                      const struct refusal *refusal);
 enum MHD_Result http_reply_stream(struct exchange *x);
 enum MHD_Result http_reply_answer(struct exchange *x);
 enum MHD_Result http_reply_health(struct exchange *x);

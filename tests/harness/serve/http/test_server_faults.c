@@ -330,6 +330,44 @@ static void a_body_of_nobody_is_dropped(void **state)
     cors = NULL;
 }
 
+/* In the form of its API, as far as the path has come. */
+static void late_in_forms(void)
+{
+    static const struct {
+        const char *begin, *form;
+    } cases[] = {
+        {"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n" JSON
+         "\r\n{",
+         "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\","
+         "\"message\":"
+         "\"the request did not come in time\"}}\n"},
+        {"POST /v1/messages/count_tokens?beta=true HTTP/1.1\r\nHost: loc",
+         "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\","
+         "\"message\":"
+         "\"the request did not come in time\"}}\n"},
+        {"POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n" JSON
+         "\r\n{",
+         "{\"error\":\"the request did not come in time\"}\n"},
+        {"POST /v1/responses HTTP/1.1\r\nHost: loc",
+         "{\"error\":{\"message\":\"the request did not come in time\",\"type\":"
+         "\"invalid_request_error\",\"param\":null,\"code\":\"timeout\"}}\n"},
+    };
+    enum { N = sizeof cases / sizeof cases[0] };
+    int fd[N];
+
+    for (int i = 0; i < N; i++) {
+        fd[i] = dial();
+        send_text(fd[i], cases[i].begin);
+    }
+    for (int i = 0; i < N; i++) {
+        const char *reply = receive(fd[i], NULL, 0);
+
+        if (status_of(reply) != 408 || !strstr(reply, cases[i].form))
+            fail_msg("%s: %s", cases[i].begin, reply);
+        close(fd[i]);
+    }
+}
+
 static void requests_that_do_not_come(void **state)
 {
     int body, header, idle;
@@ -348,6 +386,7 @@ static void requests_that_do_not_come(void **state)
     close(body);
     close(header);
     close(idle);
+    late_in_forms();
     close_server();
 }
 
