@@ -15,9 +15,8 @@
 #include "engine/grammar/machine.h"
 
 #define ALL_BYTES ((size_t)4 << 20)
-#define ALL_NODES                                                      \
-    (1 << 22) /* made and thrown away, so that checking takes a second \
-               */
+/* Made and thrown away, so that checking takes a second. */
+#define ALL_NODES (1 << 22)
 
 static enum status no_memory(struct err *err)
 {

@@ -135,6 +135,11 @@ static void put_scheduler(struct textbuf *out, const struct scheduler_stats *s)
         {"slm_cached_tokens_total", "Tokens of prompts taken from kept prefixes.",
          (double)s->n_cached},
         {"slm_generated_tokens_total", "Tokens generated.", (double)s->n_generated},
+        {"slm_forced_tokens_total",
+         "Tokens of completions that have ended which a grammar or a budget of "
+         "thoughts "
+         "forced, without the model.",
+         (double)s->n_forced},
         {"slm_drafted_tokens_total", "Tokens of drafts (speculative decoding).",
          (double)s->n_drafted},
         {"slm_steps_total", "Passes of the model.", (double)s->n_steps},

@@ -10,8 +10,9 @@
  * a mutex: the requests for which there is something to read.
  *
  * Requests are parsed, tokenised and submitted to the scheduler by two threads of their
- * own, round-robin by client, and one at a time of each client. So requests, however
- * many and large, delay no answer, and requests of others by one of them at most.
+ * own: the next one is of the client that has had least of their time, and there is
+ * one at a time of each client. So requests, however many and large, delay no answer,
+ * and requests of others by one of them at most.
  *
  * Limits: bytes of a body, of all bodies and of headers, connections, and time: a
  * request must have come within timeout_s of its connection's beginning or of the last

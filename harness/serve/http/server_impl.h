@@ -90,7 +90,7 @@ struct server {
     bool shortage_reported;
     pthread_t thread;
     struct client *clients;
-    struct fair_queue pending; /* requests to be prepared, round-robin by client */
+    struct fair_queue pending; /* requests to be prepared */
     struct preparer preparers[SERVER_PREPARERS];
     struct metrics metrics;
     struct answer_model model; /* scheduler NULL: not ready */
@@ -150,7 +150,7 @@ void exchange_advance_all(struct server *s);
 
 /* ---- prepare.c: requests become completions -------------------------------------- */
 
-/* Free threads begin with what is pending, round-robin by client. */
+/* Free threads begin with what is pending, of the clients with the least service. */
 void prepare_begin(struct server *s);
 
 /* Takes what was prepared, and resumes it where it streams or is refused; then

@@ -13,9 +13,8 @@
 #include "harness/judge/users/users.h"
 
 #define MORE 3 /* times as many requests where a level was undecided */
-#define LONGER                                                             \
-    10 /* times as many arrivals as count: they end with the last of those \
-        */
+/* Times as many arrivals as count: they end with the last of those. */
+#define LONGER 10
 
 static void on_progress(void *arg, size_t n_ended, double seconds)
 {

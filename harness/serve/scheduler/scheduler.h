@@ -174,12 +174,13 @@ struct completion_usage {
 struct scheduler_stats { /* counters since the start, gauges now */
     uint64_t n_requests, n_refused, n_completed, n_cancelled, n_failed, n_preempted;
     uint64_t n_prompt, n_cached, n_generated; /* tokens */
+    uint64_t n_forced; /* of n_generated, of completions that have ended: without the
+                          model, by grammars or to close thoughts */
     uint64_t n_steps, n_step_tokens;
     uint64_t n_drafted; /* tokens of drafts; by position in a draft: */
     uint64_t drafted_at[SPECULATE_MAX], accepted_at[SPECULATE_MAX]; /* those that were
                            tried, as all before them were accepted; accepted */
     double busy_s;                                                  /* in steps */
-    double batch_s; /* of these in slm_batch() */
     int n_waiting, n_running, n_sequences, n_checkpoints;
     size_t n_pages, n_pages_free, n_pages_kept, n_checkpoints_kept, n_checkpoints_free;
 };

@@ -16,6 +16,7 @@
 /* It is in no queue and has no sequence: the loop wakes its reader. */
 static void set_over(struct scheduler *s, struct completion *c)
 {
+    s->stats.n_forced += (uint64_t)c->usage.n_forced;
     switch (c->ending) {
     case COMPLETION_STOP:
     case COMPLETION_LENGTH:

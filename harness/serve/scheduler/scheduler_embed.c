@@ -104,7 +104,6 @@ static void account(struct scheduler *s, const struct pass *p, uint64_t begin_ns
     pthread_mutex_lock(&s->mu);
     s->stats.n_steps++;
     s->stats.busy_s += step_s;
-    s->stats.batch_s += step_s;
     s->stats.n_step_tokens += (uint64_t)p->n_tokens;
     for (int i = 0; i < p->n; i++)
         fair_queue_charge(&p->of[i]->item, p->texts[i].n);

@@ -319,13 +319,12 @@ static double soonest_end_s(const struct scheduler *s, double step_s)
 }
 
 /* What the step did, with mu held; then those that are over are gone. */
-static void account(struct scheduler *s, uint64_t begin_ns, uint64_t batch_ns)
+static void account(struct scheduler *s, uint64_t begin_ns)
 {
     const double step_s = scheduler_seconds(begin_ns, clock_ns());
 
     s->stats.n_steps++;
     s->stats.busy_s += step_s;
-    s->stats.batch_s += scheduler_seconds(begin_ns, batch_ns);
     for (int i = 0; i < s->n_parts; i++) {
         struct completion *c = s->part_of[i];
 
@@ -383,7 +382,6 @@ enum status scheduler_step(struct scheduler *s, struct err *err)
 {
     const uint64_t begin_ns = clock_ns();
     double draft_s;
-    uint64_t batch_ns;
     enum status st;
 
     if (s->params.embeds)
@@ -394,7 +392,6 @@ enum status scheduler_step(struct scheduler *s, struct err *err)
     list_drawing(s);
     scheduler_mark(s);
     st = slm_batch(s->params.m, s->parts, s->n_parts, err);
-    batch_ns = clock_ns();
     if (st) {
         fail_parts(s, err);
     } else {
@@ -409,7 +406,7 @@ enum status scheduler_step(struct scheduler *s, struct err *err)
         count_tokens(s);
         scheduler_learn_drafts(s);
     }
-    account(s, begin_ns, batch_ns);
+    account(s, begin_ns);
     pthread_mutex_unlock(&s->mu);
     if (st && st != ST_IO) {
         err_clear(err);

@@ -46,7 +46,7 @@ static void everybody_as_alone(void **state)
     assert_int_equal(stats.n_prompt, 7 + 23 * 21);
     /* all but the last token of each text */
     assert_int_equal(stats.n_step_tokens, stats.n_prompt + stats.n_generated - N_USERS);
-    assert_true(stats.busy_s >= stats.batch_s && stats.batch_s > 0);
+    assert_true(stats.busy_s > 0);
     scheduler_close(s);
     for (int i = 0; i < N_USERS; i++)
         completion_close(c[i]);

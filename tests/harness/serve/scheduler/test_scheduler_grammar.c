@@ -332,6 +332,7 @@ static void certain_tokens_are_no_prompt(void **state)
     struct completion_params p = served_params(prompt, N_PROMPT, 150);
     struct completion *c[N];
     static struct served_text t;
+    uint64_t n_forced = 0;
 
     (void)state;
     served_prompt(prompt, N_PROMPT, 4);
@@ -348,10 +349,12 @@ static void certain_tokens_are_no_prompt(void **state)
         assert_int_equal(t.end, COMPLETION_STOP);
         assert_int_equal(t.usage.n_prompt, N_PROMPT);
         assert_true(t.usage.n_forced >= t.n - 1 && t.n > 64);
+        n_forced += (uint64_t)t.usage.n_forced;
         assert_int_equal(t.usage.n_cached, i ? N_PROMPT : 0);
         completion_close(c[i]);
     }
     scheduler_read_stats(s, &stats);
+    assert_int_equal(stats.n_forced, n_forced);
     assert_int_equal(stats.n_cached, (N - 1) * N_PROMPT);
     /* and more than the prompt was not computed again */
     assert_true(stats.n_step_tokens < 2 * (uint64_t)(N_PROMPT + t.n));
