@@ -187,11 +187,13 @@ struct call_start {
     const char *trigger;                 /* [n_trigger] */
     size_t n_trigger;
     bool anywhere;
-    const char *answer; /* before a text or value; NULL: nothing */
-    bool text;          /* a text may be all there is */
-    uint32_t value;     /* instead of calls; NODE_DEAD: nothing */
-    uint32_t calls;     /* behind the trigger; NODE_DEAD: no call may begin */
-    uint32_t heads;     /* calls where an answer begins */
+    const char *answer;          /* before a text or value; NULL: nothing */
+    const char *preamble, *next; /* of texts that are marked, as a form has them */
+    size_t n_next;
+    bool text;      /* a text may be all there is */
+    uint32_t value; /* instead of calls; NODE_DEAD: nothing */
+    uint32_t calls; /* behind the trigger; NODE_DEAD: no call may begin */
+    uint32_t heads; /* calls where an answer begins */
 };
 uint32_t build_call_start(struct automaton *a, const struct call_start *s);
 

@@ -7,8 +7,9 @@
  *     begin NAME sep ARGUMENTS (mid NAME sep ARGUMENTS)* end
  *
  * Some models write the first call in several ways, each with a begin and a sep of its
- * own, and mark their texts, too (gpt-oss, Cohere). ARGUMENTS are a JSON object, or
- * parameters, each written as
+ * own, and mark their texts, too (gpt-oss, Cohere); behind such a text and what ends it
+ * another one or a call may begin. ARGUMENTS are a JSON object, or parameters, each
+ * written as
  *
  *     open KEY value VALUE close           with `join` between two of them
  *
@@ -50,6 +51,9 @@ struct call_form {
     struct call_head heads[CALL_MAX_HEADS]; /* [n_heads] where an answer begins */
     int n_heads;
     char *answer;     /* before a text, which then comes behind it only; or NULL */
+    char *preamble;   /* the same before a text that announces a call; or NULL */
+    char *next;       /* behind these texts, where the answer begins again; or NULL */
+    size_t n_next;    /* bytes of it after which the rest follows */
     size_t n_trigger; /* bytes of begin after which the text has become a call */
     bool anywhere;    /* in a text; else only where an answer begins */
 
@@ -88,6 +92,7 @@ struct call_bytes {
 
 enum call_state {
     CALL_TEXT,
+    CALL_PASSES, /* behind a marked text, up to where the answer begins again */
     CALL_BEGINS, /* behind the trigger */
     CALL_NAMES,
     CALL_SEPARATES,
@@ -119,7 +124,8 @@ struct call_reader {
     int n_calls;
 
     enum call_state state;
-    bool spoke; /* text that is not blank was given */
+    bool spoke;    /* text that is not blank was given, or the marker of one */
+    bool has_text; /* text was given before the last marker */
     char held[512];
     size_t n_held;
     bool in_control;

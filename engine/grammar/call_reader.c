@@ -22,6 +22,8 @@ void call_form_free(struct call_form *f)
     free(f->open);
     free(f->join);
     free(f->answer);
+    free(f->preamble);
+    free(f->next);
     for (int i = 0; i < f->n_heads; i++) {
         free(f->heads[i].begin);
         free(f->heads[i].sep);
@@ -200,6 +202,10 @@ static void end_name(struct call_reader *r)
 static void end_literal(struct call_reader *r)
 {
     switch (r->state) {
+    case CALL_PASSES:
+        r->state = CALL_TEXT;
+        r->spoke = false;
+        break;
     case CALL_BEGINS:
         begin_name(r);
         break;
@@ -255,6 +261,7 @@ static void give_text(struct call_reader *r, char ch)
     if (r->in_control)
         return;
     r->spoke = r->spoke || !is_blank(ch);
+    r->has_text = true;
     reader_put(r, &r->text, &ch, 1);
 }
 
@@ -286,10 +293,11 @@ static bool is_marker(const char *s, size_t n, const char *marker, size_t len,
     return begins && n == len;
 }
 
-/* Where an answer begins: other heads, and the marker of a text. True: one is whole. */
+/* Where an answer begins: other heads, and markers of texts. True: one is whole. */
 static bool first_byte(struct call_reader *r, const char *s, size_t n, bool *part)
 {
     const struct call_form *f = r->form;
+    const char *const texts[] = {f->answer, f->preamble};
 
     for (int i = 0; i < f->n_heads; i++) {
         const char *begin = f->heads[i].begin;
@@ -299,11 +307,16 @@ static bool first_byte(struct call_reader *r, const char *s, size_t n, bool *par
             return true;
         }
     }
-    if (!f->answer || !is_marker(s, n, f->answer, strlen(f->answer), part))
-        return false;
-    r->n_held = 0;
-    r->spoke = true;
-    return true;
+    for (int i = 0; i < 2; i++) {
+        if (!texts[i] || !is_marker(s, n, texts[i], strlen(texts[i]), part))
+            continue;
+        if (r->has_text)
+            reader_put(r, &r->text, "\n\n", 2);
+        r->n_held = 0;
+        r->spoke = true;
+        return true;
+    }
+    return false;
 }
 
 /* Blanks and a part of a marker are held. */
@@ -324,6 +337,12 @@ static void text_byte(struct call_reader *r, char ch)
         if (((f->anywhere && !r->first) || !r->spoke) &&
             is_marker(s, n, f->begin, f->n_trigger, &part)) {
             begin_call(r, f->begin, n);
+            return;
+        }
+        if (r->spoke && f->next && !r->first &&
+            is_marker(s, n, f->next, f->n_next, &part)) {
+            r->n_held = 0;
+            reader_begin_literal(r, CALL_PASSES, f->next + n);
             return;
         }
         if ((!r->spoke && first_byte(r, s, n, &part)) ||
@@ -410,6 +429,7 @@ void reader_add_byte(struct call_reader *r, char ch)
     case CALL_TEXT:
         text_byte(r, ch);
         break;
+    case CALL_PASSES:
     case CALL_BEGINS:
     case CALL_SEPARATES:
     case CALL_CLOSES:

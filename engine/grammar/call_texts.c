@@ -68,27 +68,60 @@ static uint32_t all_bytes(struct automaton *a, const uint32_t *to)
     return n ? build_bytes(a, edges, n) : NODE_DEAD;
 }
 
-/* Nodes of a free text: at[i] where it ends with i bytes of the marker, and `to` behind
- * the whole. ends: it may end anywhere. */
-static void free_text(struct automaton *a, const struct marker *m, bool ends,
-                      uint32_t to, uint32_t *at)
-{
-    const size_t n = m->n ? m->n : 1;
+/* A free text up to one of two markers, with a node for each pair of beginnings that it
+ * may end with: no more than both have bytes, as the longer one decides the other. */
+struct free_text {
+    const struct marker *marker[2]; /* an empty one is nowhere */
+    uint32_t to[2];                 /* behind each */
+    bool ends;                      /* it may end anywhere */
+    struct free_state {
+        size_t n[2]; /* bytes of each marker */
+        uint32_t node;
+    } states[2 * MAX_MARKER]; /* [n_states] */
+    size_t n_states;
+};
 
-    for (size_t i = 0; i < n; i++)
-        at[i] = build_open(a, 2);
-    for (size_t i = 0; i < n && !a->st; i++) {
+/* Where it ends with i bytes of one marker and j of the other. */
+static uint32_t free_at(struct automaton *a, struct free_text *t, size_t i, size_t j)
+{
+    size_t k = 0;
+
+    while (k < t->n_states && (t->states[k].n[0] != i || t->states[k].n[1] != j))
+        k++;
+    if (k == t->n_states)
+        t->states[t->n_states++] = (struct free_state){{i, j}, build_open(a, 2)};
+    return t->states[k].node;
+}
+
+/* Behind a byte. */
+static uint32_t free_after(struct automaton *a, struct free_text *t,
+                           const struct free_state *s, char ch)
+{
+    size_t n[2];
+
+    for (int m = 0; m < 2; m++) {
+        n[m] = next_of(t->marker[m], s->n[m], ch);
+        if (n[m] && n[m] == t->marker[m]->n)
+            return t->to[m];
+    }
+    return free_at(a, t, n[0], n[1]);
+}
+
+/* Where it begins. */
+static uint32_t build_free_text(struct automaton *a, struct free_text *t)
+{
+    const uint32_t start = free_at(a, t, 0, 0);
+
+    for (size_t k = 0; k < t->n_states && !a->st; k++) {
         uint32_t next[256];
 
-        for (int byte = 0; byte < 256; byte++) {
-            const size_t k = next_of(m, i, (char)byte);
-
-            next[byte] = m->n && k == m->n ? to : at[k];
-        }
-        build_close(a, at[i], 0, all_bytes(a, next));
-        if (ends)
-            build_close(a, at[i], 1, NODE_POP);
+        for (int byte = 0; byte < 256; byte++)
+            next[byte] = free_after(a, t, &t->states[k], (char)byte);
+        build_close(a, t->states[k].node, 0, all_bytes(a, next));
+        if (t->ends)
+            build_close(a, t->states[k].node, 1, NODE_POP);
     }
+    return start;
 }
 
 /* ---- UTF-8 up to a marker -------------------------------------------------------- */
@@ -203,8 +236,9 @@ static bool is_blank(int byte)
 struct start {
     struct automaton *a;
     const struct call_start *s;
-    struct marker trigger, begin, end;
-    uint32_t free[MAX_MARKER]; /* by bytes of the trigger */
+    struct marker trigger, begin, end, next, none;
+    struct free_text free, thoughts;
+    uint32_t text; /* where the free one begins */
 };
 
 /* A text from its beginning on: blanks, then thoughts (NODE_DEAD: none), a call, or
@@ -231,8 +265,8 @@ static uint32_t text_start(struct start *x, uint32_t thoughts)
             else if (!x->s->anywhere && i == 0 && (char)byte == *x->s->trigger)
                 next[byte] = x->s->calls;
             else
-                next[byte] =
-                    x->trigger.n && j == x->trigger.n ? x->s->calls : x->free[j];
+                next[byte] = j && j == x->trigger.n ? x->s->calls
+                                                    : free_at(x->a, &x->free, j, 0);
         }
         build_close(x->a, at[i], 0, all_bytes(x->a, next));
         build_close(x->a, at[i], 1, NODE_POP);
@@ -242,42 +276,67 @@ static uint32_t text_start(struct start *x, uint32_t thoughts)
     return at[0];
 }
 
-/* Calls, the value or a marked text, and nothing else, behind a few blanks. */
-static uint32_t calls_start(struct start *x)
+/* Calls, the value or a marked text, and nothing else, behind a few blanks; ends: or
+ * nothing. */
+static uint32_t calls_start(struct start *x, bool ends)
 {
     static const struct edge blanks[] = {{'\t', '\r', NODE_POP}, {' ', ' ', NODE_POP}};
     const struct call_start *s = x->s;
-    const uint32_t value =
-        !s->answer ? s->value
-                   : build_form_text(x->a, s->answer, s->text ? *x->free : s->value);
+    uint32_t to = s->value;
 
-    return build_repeat(x->a, build_bytes(x->a, blanks, 2), 0, MAX_BLANKS,
-                        build_either(x->a, s->heads, value));
+    if (s->answer)
+        to = build_form_text(x->a, s->answer, s->text ? x->text : s->value);
+    if (s->answer && s->preamble && s->text)
+        to = build_either(x->a, to, build_form_text(x->a, s->preamble, x->text));
+    to = build_either(x->a, s->heads, to);
+    if (ends)
+        to = build_either(x->a, to, NODE_POP);
+    return build_repeat(x->a, build_bytes(x->a, blanks, 2), 0, MAX_BLANKS, to);
+}
+
+/* The free text up to a call, or up to where the answer begins again. */
+static void build_text_of(struct start *x)
+{
+    const struct call_start *s = x->s;
+    const bool again = s->answer && s->next;
+    const uint32_t next = again ? build_open(x->a, 1) : NODE_DEAD;
+
+    x->free = (struct free_text){
+        .marker = {&x->trigger, again ? &x->next : &x->none},
+        .to = {s->calls,
+               again ? build_form_text(x->a, s->next + s->n_next, next) : NODE_DEAD},
+        .ends = true};
+    x->text = build_free_text(x->a, &x->free);
+    if (again)
+        build_close(x->a, next, 0, calls_start(x, true));
 }
 
 static uint32_t build_start(struct start *x)
 {
     const struct call_start *s = x->s;
     struct automaton *a = x->a;
-    uint32_t inside[MAX_MARKER] = {NODE_DEAD}, behind, start;
+    uint32_t inside, behind, start;
 
-    if (!read_marker(a, &x->trigger, s->trigger, s->anywhere ? s->n_trigger : 0))
+    if (!read_marker(a, &x->trigger, s->trigger, s->anywhere ? s->n_trigger : 0) ||
+        !read_marker(a, &x->next, s->next, s->next ? s->n_next : 0))
         return NODE_DEAD;
     if (s->think_end &&
         (!read_marker(a, &x->begin, s->think_begin, strlen(s->think_begin)) ||
          !read_marker(a, &x->end, s->think_end, strlen(s->think_end))))
         return NODE_DEAD;
     if (s->text)
-        free_text(a, &x->trigger, true, s->calls, x->free);
-    behind = s->text && !s->answer ? text_start(x, NODE_DEAD) : calls_start(x);
+        build_text_of(x);
+    behind = s->text && !s->answer ? text_start(x, NODE_DEAD) : calls_start(x, false);
     if (!s->think_end || !x->end.n || !x->begin.n)
         return behind;
-    free_text(a, &x->end, s->text, behind, inside);
+    x->thoughts = (struct free_text){
+        .marker = {&x->end, &x->none}, .to = {behind}, .ends = s->text};
+    inside = build_free_text(a, &x->thoughts);
     if (s->thinks)
-        return inside[0];
+        return inside;
     if (s->text && !s->answer)
-        return text_start(x, inside[0]);
-    start = build_text(a, s->think_begin, x->begin.n, inside[0]);
+        return text_start(x, inside);
+    start = build_text(a, s->think_begin, x->begin.n, inside);
     return build_either(a, start, behind);
 }
 

@@ -275,6 +275,9 @@ static uint32_t build_answer(struct automaton *a, const struct grammar *g,
                            .n_trigger = f->n_trigger,
                            .anywhere = f->anywhere,
                            .answer = f->answer,
+                           .preamble = f->preamble,
+                           .next = f->next,
+                           .n_next = f->n_next,
                            .text = c->choice != GRAMMAR_REQUIRED && !c->schema,
                            .value = build_value(a, c),
                            .calls = NODE_DEAD,
@@ -336,12 +339,15 @@ static enum status make_text(struct grammar *g, const struct grammar_calls *c,
                                    (unsigned char)f->n_trigger,
                                    f->mid != NULL,
                                    f->answer != NULL,
+                                   f->preamble != NULL,
+                                   f->next != NULL,
+                                   (unsigned char)f->n_next,
                                    (unsigned char)f->n_heads,
                                    c->schema != NULL};
-    const char *const texts[] = {f->begin,    f->sep,      f->mid,      f->end,
-                                 f->answer,   f->open,     f->join,     f->value[0],
-                                 f->value[1], f->close[0], f->close[1], c->think_begin,
-                                 c->think_end};
+    const char *const texts[] = {f->begin,    f->sep,         f->mid,      f->end,
+                                 f->answer,   f->preamble,    f->next,     f->open,
+                                 f->join,     f->value[0],    f->value[1], f->close[0],
+                                 f->close[1], c->think_begin, c->think_end};
     struct blob b = {.s = NULL};
 
     add_text(&b, (const char *)flags, sizeof flags);

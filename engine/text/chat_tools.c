@@ -278,6 +278,34 @@ static bool find_markers(struct finding *x)
            calls_fail(x, "there was no memory for the markers of its thoughts");
 }
 
+/* What comes behind a marked text where the answer may begin again: what the template
+ * writes between a text and the end, or where messages have headers, behind thoughts.
+ */
+static bool find_next(struct finding *x)
+{
+    struct call_form *f = x->f;
+    const char *thoughts_end = x->c->calls.thinking.end;
+    struct part tail = trim(x->tail);
+    size_t n;
+
+    if (!f->answer)
+        return true;
+    if (tail.n > MAX_PART)
+        tail.n = 0;
+    f->next = f->n_heads && thoughts_end ? strdup(thoughts_end)
+                                         : calls_coded(x, tail, false, true);
+    for (n = f->next ? strlen(f->next) : 0; n && is_blank(f->next[n - 1]); n--)
+        f->next[n - 1] = '\0';
+    if (!f->next)
+        return calls_fail(x, "there was no memory for what it writes behind texts");
+    f->n_next = calls_marker_len(f->next);
+    if (!f->n_next) {
+        free(f->next);
+        f->next = NULL;
+    }
+    return true;
+}
+
 static bool lists_tools(const struct finding *x)
 {
     return strstr(x->answer, LISTED) != NULL;
@@ -311,7 +339,7 @@ void chat_find_calls(struct chat_template *c, const struct tokenizer *tok)
         x.style = (struct style){.content = i % 4, .text_arguments = i >= 4};
         if (try_style(&x) && !lists_tools(&x))
             calls_fail(&x, "it does not list the tools");
-        else if (!x.why && find_markers(&x)) {
+        else if (!x.why && find_markers(&x) && find_next(&x)) {
             c->text_arguments = x.style.text_arguments;
             c->calls_content = x.style.content;
             forget(&x);

@@ -208,6 +208,15 @@ static bool put_heads(struct finding *x, struct part begin, struct part to,
     return true;
 }
 
+/* A message of the calls' channel that nobody receives is a text. */
+static bool put_preamble(struct finding *x, struct part channel)
+{
+    char text[MAX_PART];
+
+    snprintf(text, sizeof text, "%.*s" MESSAGE, (int)channel.n, channel.s);
+    return put(x, &x->f->preamble, part(text, text + strlen(text)));
+}
+
 /* The form's begin and sep are those of the last head. */
 static bool find_headers(struct finding *x, struct part to, struct part sep)
 {
@@ -226,7 +235,8 @@ static bool find_headers(struct finding *x, struct part to, struct part sep)
     type = trim(from(sep, channel.n));
     if (t && !strncmp(t->begin, CHANNEL, n_channel) && strstr(t->begin, MESSAGE))
         thoughts = part(t->begin, strstr(t->begin, MESSAGE));
-    if ((thoughts.n && !put_heads(x, thoughts, to, none, type)) ||
+    if (!put_preamble(x, channel) ||
+        (thoughts.n && !put_heads(x, thoughts, to, none, type)) ||
         !put_heads(x, none, trim(to), channel, type) ||
         !put_heads(x, channel, to, none, type))
         return false;

@@ -87,7 +87,10 @@ static struct call_form headers = {.begin = "<c>com to=f.",
                                              {"to=f.", "<c>com <t>json<m>"},
                                              {"<c>com to=f.", "<m>"}},
                                    .n_heads = 3,
-                                   .answer = "<c>fin<m>"};
+                                   .answer = "<c>fin<m>",
+                                   .preamble = "<c>com<m>",
+                                   .next = "<e><s>a",
+                                   .n_next = 3};
 static struct call_form *const forms[] = {&tags,  &bare,   &marked, &xml,
                                           &typed, &python, &quotes, &headers};
 enum { N_FORMS = sizeof forms / sizeof *forms };

@@ -258,6 +258,52 @@ static void headers_of_messages(void **state)
     grammar_vocab_close(v);
 }
 
+/* Behind a text and what ends it the answer begins again: another text or a call, under
+ * the grammar from its first byte on, and nothing behind a call. */
+static void texts_announce_calls(void **state)
+{
+    struct grammar_vocab *v = grammar_vocabulary(false);
+    struct grammar_calls c = {.form = &headers,
+                              .tools = tools,
+                              .n_tools = N_TOOLS,
+                              .choice = GRAMMAR_AUTO,
+                              .think_begin = "<c>ana<m>",
+                              .think_end = "<e><s>a"};
+
+    (void)state;
+    assert_int_equal(taken(&c, v, "<c>com<m>Hi"), COMPLETE);
+    assert_int_equal(taken(&c, v, "<c>com<m>Hi<e>"), TAKEN);
+    assert_int_equal(taken(&c, v, "<c>com<m>Hi<e>x"), REFUSED);
+    assert_int_equal(taken(&c, v, "<c>com<m>Hi<e><s>a"), COMPLETE);
+    assert_int_equal(taken(&c, v, "<c>com<m>Hi<e><s>a x"), REFUSED);
+    assert_int_equal(taken(&c, v, "<c>com<m>Hi<<e><s>a to=f.now<c>com json<m>{}<e>"),
+                     COMPLETE);
+    assert_int_equal(
+        taken(&c, v, "<c>ana<m>b<e><s>a<c>com<m>Hi<e><s>a<c>com to=f.now<m>{}<e>"),
+        COMPLETE);
+    assert_int_equal(taken(&c, v, "<c>com<m>Hi<e><s>a to=f.now<m>"), REFUSED);
+    assert_int_equal(taken(&c, v, "<c>com<m>Hi<e><s>a to=f.x"), REFUSED);
+    assert_int_equal(taken(&c, v, "<c>com<m>Hi<c>com to=f.x"), REFUSED);
+    assert_int_equal(taken(&c, v, "<c>com<m>a<e><s>a<c>com<m>b<e><s>a<c>fin<m>c"),
+                     COMPLETE);
+    assert_int_equal(taken(&c, v, "<c>fin<m>Hi<e><s>a to=f.now<c>com json<m>{}<e>"),
+                     COMPLETE);
+    assert_int_equal(taken(&c, v, "<c>com to=f.now<m>{}<e><s>"), REFUSED);
+    assert_int_equal(taken(&c, v, "<c>com<m>Hi<e><s>a<c>com to=f.now<m>{}<e><s>"),
+                     REFUSED);
+    c.choice = GRAMMAR_REQUIRED;
+    assert_int_equal(taken(&c, v, "<c>com<m>"), REFUSED);
+    c.choice = GRAMMAR_NONE;
+    assert_int_equal(taken(&c, v, "<c>com<m>Hi<e><s>a<c>fin<m>a"), COMPLETE);
+    assert_int_equal(taken(&c, v, "<c>com<m>Hi<e><s>a to"), REFUSED);
+    c.choice = GRAMMAR_AUTO;
+    c.schema = "{\"const\": 7}";
+    c.n_schema = strlen(c.schema);
+    assert_int_equal(taken(&c, v, "<c>com<m>"), REFUSED);
+    assert_int_equal(taken(&c, v, "<c>fin<m>7<e>"), REFUSED);
+    grammar_vocab_close(v);
+}
+
 /* A control token is a marker, and its spelling is none. */
 static void control_tokens(void **state)
 {
@@ -349,11 +395,15 @@ static void work_is_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_are_valid), cmocka_unit_test(choices),
-        cmocka_unit_test(thoughts),        cmocka_unit_test(headers_of_messages),
-        cmocka_unit_test(control_tokens),  cmocka_unit_test(texts_follow_a_schema),
-        cmocka_unit_test(refusals),        cmocka_unit_test(work_is_bounded),
-
+        cmocka_unit_test(calls_are_valid),
+        cmocka_unit_test(choices),
+        cmocka_unit_test(thoughts),
+        cmocka_unit_test(headers_of_messages),
+        cmocka_unit_test(texts_announce_calls),
+        cmocka_unit_test(control_tokens),
+        cmocka_unit_test(texts_follow_a_schema),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(work_is_bounded),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

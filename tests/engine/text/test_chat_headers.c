@@ -118,7 +118,10 @@ static bool has_harmony(const struct chat_template *c)
            same("sep", f->sep, " " M("constrain") "json" M("message")) &
            same("mid", f->mid, NULL) & same("end", f->end, "") &
            same("answer", f->answer, M("channel") "final" M("message")) &
-           (f->n_heads == 8) & f->anywhere & (f->n_trigger == strlen(f->begin)) &
+           same("preamble", f->preamble, M("channel") "commentary" M("message")) &
+           same("next", f->next, M("end") M("start") "assistant") &
+           (f->n_next == strlen(M("end"))) & (f->n_heads == 8) & f->anywhere &
+           (f->n_trigger == strlen(f->begin)) &
            same("thoughts", calls->thinking.begin,
                 M("channel") "analysis" M("message")) &
            same("their end", calls->thinking.end, M("end") M("start") "assistant") &
@@ -151,6 +154,7 @@ static void answers_have_markers(void **state)
     assert_true(same("begin", f->begin, "<do>[{\"id\": \"0\", \"name\": \"") &
                 same("mid", f->mid, "}, {\"id\": \"\x02\", \"name\": \"") &
                 same("end", f->end, "}]</do>") & same("answer", f->answer, "<out>") &
+                same("preamble", f->preamble, NULL) & same("next", f->next, "</out>") &
                 same("thoughts", chat_template_calls(c)->thinking.end, "</think>"));
     assert_int_equal(f->n_heads, 0);
     assert_int_equal(f->n_trigger, 4);
@@ -235,6 +239,43 @@ static void every_head_is_read(void **state)
     tokenizer_close(tok);
 }
 
+/* A text behind which the answer begins again: what announces a call, or an answer. */
+static void texts_before_calls_are_read(void **state)
+{
+    static const char announced[] = M("channel") "commentary" M("message") "I look.\n";
+    static const char next[] = M("end") M("start") "assistant";
+    struct tokenizer *tok = open_vocab(true), *plain = open_vocab(false);
+    struct chat_template *c = opened(tok, harmony), *other = opened(plain, actions);
+    const struct call_form *f = &chat_template_calls(c)->form;
+    char text[200];
+
+    (void)state;
+    snprintf(text, sizeof text,
+             "%s%s to=functions.f" M("channel") "commentary json" M("message") "{}",
+             announced, next);
+    reads(f, text, "I look.",
+          "\x01"
+          "f\x02{}");
+    snprintf(text, sizeof text, "%s%s" M("channel") "commentary to=functions.f",
+             announced, next);
+    reads(f, text, "I look.", "");
+    snprintf(text, sizeof text, "%s%s" M("channel") "final" M("message") "Well.",
+             announced, next);
+    reads(f, text, "I look.\n\nWell.", "");
+    snprintf(text, sizeof text, "%s" M("end") M("start") "assist", announced);
+    reads(f, text, "I look.", "");
+    reads(
+        &chat_template_calls(other)->form,
+        "<out>So</out> <do>[{\"id\": \"0\", \"name\": \"f\", \"parameters\": {}}]</do>",
+        "So",
+        "\x01"
+        "f\x02{}");
+    chat_template_close(c);
+    chat_template_close(other);
+    tokenizer_close(tok);
+    tokenizer_close(plain);
+}
+
 /* ---- thoughts of earlier answers ------------------------------------------------- */
 
 static void thoughts_are_prepared(void **state)
@@ -264,8 +305,11 @@ static void thoughts_are_prepared(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_have_headers), cmocka_unit_test(answers_have_markers),
-        cmocka_unit_test(ends_of_turns),         cmocka_unit_test(every_head_is_read),
+        cmocka_unit_test(messages_have_headers),
+        cmocka_unit_test(answers_have_markers),
+        cmocka_unit_test(ends_of_turns),
+        cmocka_unit_test(every_head_is_read),
+        cmocka_unit_test(texts_before_calls_are_read),
         cmocka_unit_test(thoughts_are_prepared),
     };
 
