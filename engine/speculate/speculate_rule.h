@@ -34,6 +34,9 @@
 /* Cost of a further column of a pass, in plain passes, before any is measured. */
 #define SPECULATE_COLUMN 0.1
 
+/* What a token of a draft model takes, in plain passes, before one is chosen. */
+#define SPECULATE_DRAFT_SHARE 0.1
+
 /* Sources of a draft: 1 to SPECULATE_SOURCES - 1 tokens that matched; 0: a draft model.
  */
 #define SPECULATE_SOURCES 5

@@ -75,23 +75,28 @@ static void add_expected(const struct report_rows *p, const struct row *setting,
                          char *buf, size_t cap)
 {
     struct speculate_costs c;
-    double gain;
+    double few, many;
 
     if (!find_passes(&c, p, setting))
         return;
-    gain = speculate_gain(&c, MANY_RIGHT);
-    if (gain > 1)
-        text_append(
-            buf, cap,
-            " Speculative decoding would make it %.2f times as fast where %.0f %% of "
-            "guesses are right, and %.2f times where %.0f %% are, by its steps of "
-            "several sequences (a draft model's own time not counted).",
-            speculate_gain(&c, FEW_RIGHT), 100 * FEW_RIGHT, gain, 100 * MANY_RIGHT);
-    else
+    few = speculate_gain(&c, FEW_RIGHT);
+    many = speculate_gain(&c, MANY_RIGHT);
+    if (!(many > 1)) {
         text_append(buf, cap,
                     " Speculative decoding would not make it faster even where %.0f %% "
                     "of guesses are right, by its steps of several sequences.",
                     100 * MANY_RIGHT);
+        return;
+    }
+    c.guess = SPECULATE_DRAFT_SHARE;
+    text_append(
+        buf, cap,
+        " Speculative decoding would make it %.2f times as fast where %.0f %% of "
+        "guesses are right, and %.2f times where %.0f %% are, by its steps of "
+        "several sequences; by a draft model whose tokens take %.0f %% of the "
+        "time %.2f and %.2f times.",
+        few, 100 * FEW_RIGHT, many, 100 * MANY_RIGHT, 100 * SPECULATE_DRAFT_SHARE,
+        speculate_gain(&c, FEW_RIGHT), speculate_gain(&c, MANY_RIGHT));
 }
 
 void recommend_add_speculation(const struct report_rows *p, const struct row *setting,

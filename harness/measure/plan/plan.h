@@ -115,8 +115,7 @@ extern const double plan_rates[PLAN_N_RATES];
 bool plan_draft_costs(const struct plan *plan, struct speculate_costs *costs);
 
 /* The time of a guess, in tokens of the model: by its own layer (0: it has no such
- * layer); by the draft model, or one whose tokens take PLAN_DRAFT_SHARE of the time. */
-#define PLAN_DRAFT_SHARE 0.1
+ * layer); by the draft model, or SPECULATE_DRAFT_SHARE. */
 double plan_own_guess(const struct plan *plan);
 double plan_draft_guess(const struct plan *plan);
 

@@ -97,5 +97,5 @@ double plan_own_guess(const struct plan *plan)
 
 double plan_draft_guess(const struct plan *plan)
 {
-    return plan->has_draft ? plan->draft_s / plan->time.token_s : PLAN_DRAFT_SHARE;
+    return plan->has_draft ? plan->draft_s / plan->time.token_s : SPECULATE_DRAFT_SHARE;
 }

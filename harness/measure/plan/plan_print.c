@@ -281,7 +281,7 @@ static void print_drafts(FILE *f, const struct plan *plan)
     else
         line(f, "draft", "",
              "%s by a draft model (--draft) whose tokens take %.0f %% of the time",
-             text, 100 * PLAN_DRAFT_SHARE);
+             text, 100 * SPECULATE_DRAFT_SHARE);
     if (!need->nextn_bytes)
         return;
     *text = '\0';

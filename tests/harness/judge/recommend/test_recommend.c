@@ -559,6 +559,9 @@ static void speculation_is_expected(void **state)
     assert_non_null(strstr(rec.why, " Speculative decoding would make it 1.56 times as "
                                     "fast where 50 % of guesses are right, and 2.46 "
                                     "times where 80 % are"));
+    /* (1 + .5 + .25) / 1.35, (1 + .8 + .64 + .512) / 1.5 */
+    assert_non_null(strstr(rec.why, "by a draft model whose tokens take 10 % of the "
+                                    "time 1.30 and 1.97 times."));
     rows[1].tok_per_s = rows[2].tok_per_s = 4;
     assert_int_equal(choose(rows, 5, (struct recommend_params){.ctx = 0}), ST_OK);
     assert_non_null(strstr(rec.why, "would not make it faster"));
