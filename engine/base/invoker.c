@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -49,11 +51,63 @@ void invoker_own(int fd)
         return;
 }
 
+/* Whether others may put a file into the folder for who writes there. Users that are
+ * not root are refused no more than by the kernel (fs.protected_regular), which looks
+ * at this only where a file could have been made. */
+static bool is_open_to_others(const struct stat *dir)
+{
+    return dir->st_mode & (S_IWGRP | S_IWOTH) && (!geteuid() || dir->st_mode & S_ISVTX);
+}
+
+/* Whether a file that is there may be written to: 0, EUSERS, or why that is unknown. */
+static int check_owner(const char *path, const struct stat *file)
+{
+    const char *name = strrchr(path, '/');
+    char text[PATH_MAX];
+    struct stat dir;
+    uid_t uid;
+    gid_t gid;
+
+    if (file->st_uid == geteuid() || (invoker_get(&uid, &gid) && file->st_uid == uid))
+        return 0;
+    if (snprintf(text, sizeof text, "%.*s.", name ? (int)(name - path) + 1 : 0, path) >=
+        (int)sizeof text)
+        return ENAMETOOLONG;
+    if (stat(text, &dir))
+        return errno;
+    return file->st_uid != dir.st_uid && is_open_to_others(&dir) ? EUSERS : 0;
+}
+
+int invoker_check(const char *path)
+{
+    struct stat st;
+
+    if (lstat(path, &st))
+        return errno == ENOENT ? 0 : errno;
+    return check_owner(path, &st);
+}
+
+/* Why an open file is not one to write to, as errno; 0: it is, and was cut if flags
+ * have O_TRUNC. */
+static int check_opened(int fd, const char *path, bool made, int flags)
+{
+    struct stat st;
+    int why;
+
+    if (fstat(fd, &st))
+        return errno;
+    if (!S_ISREG(st.st_mode))
+        return ENODEV;
+    if (st.st_nlink > 1)
+        return EMLINK;
+    why = made ? 0 : check_owner(path, &st);
+    return !why && flags & O_TRUNC && ftruncate(fd, 0) ? errno : why;
+}
+
 int invoker_open(const char *path, int flags)
 {
     const int how = (flags & ~O_TRUNC) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
     bool made;
-    struct stat st;
     int fd, why;
 
     do {
@@ -67,15 +121,8 @@ int invoker_open(const char *path, int flags)
     } while (fd < 0 && errno == ENOENT); /* removed in between */
     if (fd < 0)
         return fd;
-    if (fstat(fd, &st))
-        why = errno;
-    else if (!S_ISREG(st.st_mode))
-        why = ENODEV;
-    else if (st.st_nlink > 1)
-        why = EMLINK;
-    else if (flags & O_TRUNC && ftruncate(fd, 0))
-        why = errno;
-    else
+    why = check_opened(fd, path, made, flags);
+    if (!why)
         return fd;
     if (made)
         unlink(path);
@@ -95,7 +142,19 @@ const char *invoker_open_advice(int error)
                "file; remove it, or choose another name";
     case ENODEV:
         return "is not a regular file; remove it, or choose another name";
+    case EUSERS:
+        return "belongs to another user, who could read and change what is written to "
+               "it; remove it, or choose another name";
     default:
         return NULL;
     }
+}
+
+enum status invoker_fail(const char *path, int error, struct err *err)
+{
+    const char *const advice = invoker_open_advice(error);
+
+    errno = error;
+    return advice ? err_set(err, ST_USAGE, "%.300s %s", path, advice)
+                  : err_set_errno(err, ST_IO, "cannot open %.300s", path);
 }

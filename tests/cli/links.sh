@@ -242,3 +242,39 @@ if [ "$(id -u)" = 0 ]; then
     others=$(find theirs ! -uid 1234 -o ! -gid 1234)
     [ -z "$others" ] || fail "root's, though made for another user: $others"
 fi
+
+# ---- a file that another user has put where root is going to write stays theirs alone;
+# in their own folder root may add to theirs
+if [ "$(id -u)" = 0 ]; then
+    mkdir -m 1777 open
+    cp "$example/sweep.csv" "$example/machine.json" open/
+    "$BENCH" history add open/theirs.db "$example" >out 2>err || fail "history add: $(cat err)"
+    "$BENCH" history add open/own.db "$example" >out 2>err || fail "history add: $(cat err)"
+    for name in model.gguf.part packed.gguf.part matrix.gguf.part own.db-journal .choose.lock .lock samples.csv; do
+        echo theirs >open/$name
+    done
+    chown 4321:4321 open/* open/.??*
+    chown 0:0 open/own.db
+    chmod a+rw open/*
+    (cd open && sha256sum * .??*) >sums
+    not_written() { # NAME COMMAND...
+        refused 2 "open/$1 belongs to another user" "${@:2}"
+        (cd open && sha256sum --quiet -c ../sums) >out 2>&1 || fail "'${*:2}' wrote to another user's file: $(cat out)"
+        [ "$(cd open && ls -A | wc -l)" = "$(wc -l <sums)" ] || fail "'${*:2}' left files: $(ls -A open)"
+    }
+    not_written model.gguf.part quantize "$model" open/model.gguf F16
+    not_written packed.gguf.part pack "$model" -o open/packed.gguf
+    not_written matrix.gguf.part imatrix -m "$model" --text inputs/text.txt -o open/matrix.gguf
+    not_written theirs.db history add open/theirs.db "$example"
+    not_written own.db-journal history add open/own.db "$example"
+    not_written .lock sweep --resume open --no-charts --no-probe
+    code=0
+    "$BENCH" choose -m "$model" --calibration inputs/text.txt --chunks 1 -o open >out 2>err || code=$?
+    [ $code = 2 ] && grep -q "open/.choose.lock belongs to another user" err && [ "$(cat open/.choose.lock)" = theirs ] ||
+        fail "choose with another user's lock: $code $(cat err)"
+    chown 4321:4321 open
+    chmod 755 open
+    rm open/*.part open/.choose.lock open/*-journal
+    "$BENCH" history add open/theirs.db "$SRC/results/examples/granite-rapids-2vcpu-busy" >out 2>err ||
+        fail "history add in its user's folder: $(cat err)"
+fi

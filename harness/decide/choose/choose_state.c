@@ -4,6 +4,7 @@
  */
 #include "harness/decide/choose/choose_impl.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,7 +34,7 @@ static enum status lock(struct choose_state *s, struct err *err)
     snprintf(path, sizeof path, "%s/.choose.lock", s->dir);
     s->lock = invoker_open(path, O_RDWR);
     if (s->lock < 0)
-        return err_set_errno(err, ST_IO, "cannot open %s", path);
+        return invoker_fail(path, errno, err);
     return filelock_take(s->lock, "choice", s->dir, err);
 }
 

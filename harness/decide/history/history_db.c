@@ -7,7 +7,9 @@
  */
 #include "harness/decide/history/history_db.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -265,6 +267,27 @@ static enum status prepare_file(sqlite3 *db, const char *path, struct err *err)
     return result_db_sql(db, path, sql, err) ? err->code : make_tables(db, path, err);
 }
 
+/* SQLite opens a database and its journals by their names, follows links, and writes
+ * back what a journal holds. */
+static enum status check_owners(const char *path, struct err *err)
+{
+    static const char *const files[] = {"", "-journal", "-wal", "-shm"};
+    char *real = realpath(path, NULL);
+    char name[PATH_MAX + 16];
+    int why = invoker_check(path);
+
+    if (why)
+        invoker_fail(path, why, err);
+    for (size_t i = 0; !why && i < sizeof files / sizeof *files; i++) {
+        snprintf(name, sizeof name, "%s%s", real ? real : path, files[i]);
+        why = invoker_check(name);
+        if (why)
+            invoker_fail(name, why, err);
+    }
+    free(real);
+    return err->code;
+}
+
 /* SQLite takes an empty file for a new database, and gives its journal to the file's
  * owner. */
 static enum status make_file(const char *path, bool *is_new, struct err *err)
@@ -272,11 +295,11 @@ static enum status make_file(const char *path, bool *is_new, struct err *err)
     int fd;
 
     *is_new = false;
-    if (!access(path, F_OK))
-        return ST_OK;
+    if (check_owners(path, err) || !access(path, F_OK))
+        return err->code;
     fd = invoker_open(path, O_RDWR);
     if (fd < 0)
-        return err_set_errno(err, ST_IO, "cannot make %.300s", path);
+        return invoker_fail(path, errno, err);
     close(fd);
     *is_new = true;
     return ST_OK;

@@ -186,11 +186,8 @@ enum status quality_store_open(struct quality_store **out, const char *path,
                      record_bytes);
     if (st == ST_OK) {
         s->fd = invoker_open(path, O_RDWR);
-        const char *const advice = s->fd < 0 ? invoker_open_advice(errno) : NULL;
-        if (advice)
-            st = err_set(err, ST_USAGE, "%.300s %s", path, advice);
-        else if (s->fd < 0)
-            st = err_set_errno(err, ST_IO, "cannot open %.300s", path);
+        if (s->fd < 0)
+            st = invoker_fail(path, errno, err);
     }
     if (st == ST_OK)
         st = filelock_take(s->fd, "`bench quality`", path, err);

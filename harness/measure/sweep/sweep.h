@@ -256,8 +256,8 @@ void sweep_dir_discard(struct sweep_dir *dir);
 const char *sweep_dir_path(const struct sweep_dir *dir);
 const struct row *sweep_dir_rows(const struct sweep_dir *dir, size_t *n);
 
-/* A file in it, for close(); flags: as of invoker_open(). Errors: ST_USAGE (a link or
- * no regular file stands there), ST_IO. */
+/* A file in it, for close(); flags: as of invoker_open(). Errors: ST_USAGE (that
+ * refuses what stands there), ST_IO. */
 enum status sweep_dir_open_file(const struct sweep_dir *dir, const char *name,
                                 int flags, int *fd, struct err *err);
 

@@ -118,12 +118,7 @@ enum status sweep_dir_open_file(const struct sweep_dir *dir, const char *name,
 
     file_path(dir, name, path, sizeof path);
     *fd = invoker_open(path, flags);
-    if (*fd >= 0)
-        return ST_OK;
-
-    const char *const advice = invoker_open_advice(errno);
-    return advice ? err_set(err, ST_USAGE, "%s %s", path, advice)
-                  : err_set_errno(err, ST_IO, "cannot open %s", path);
+    return *fd < 0 ? invoker_fail(path, errno, err) : ST_OK;
 }
 
 static enum status write_headers(struct sweep_dir *dir, struct err *err)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "engine/base/invoker.h"
@@ -97,7 +98,8 @@ static void what_is_elsewhere_stays(void **state)
     assert_int_equal(owner("other"), getuid());
     for (int error = 1; error < 200; error++)
         assert_int_equal(invoker_open_advice(error) != NULL,
-                         error == ELOOP || error == EMLINK || error == ENODEV);
+                         error == ELOOP || error == EMLINK || error == ENODEV ||
+                             error == EUSERS);
 
     /* a link that leads nowhere makes nothing there */
     unlink(at("link"));
@@ -138,12 +140,98 @@ static void what_is_made_is_the_invokers(void **state)
     holds("old", "");
 }
 
+/* ---- files of other users -------------------------------------------------------- */
+
+#define THEM   4321
+#define OTHERS 4322
+
+static int write_to(const char *name)
+{
+    const int fd = invoker_open(at(name), O_RDWR);
+    const int why = fd < 0 ? errno : 0;
+
+    if (fd >= 0)
+        close(fd);
+    assert_int_equal(invoker_check(at(name)), why);
+    return why;
+}
+
+/* As that user, since root cannot become root again. */
+static int write_as(uid_t uid, const char *name)
+{
+    const pid_t child = fork();
+    int status = 0;
+
+    if (!child)
+        _exit(setresuid(uid, uid, uid) ? 255 : write_to(name));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WEXITSTATUS(status);
+}
+
+static void make_folder(uid_t uid, mode_t mode)
+{
+    assert_int_equal(chown(dir, uid, uid), 0);
+    assert_int_equal(chmod(dir, mode), 0);
+}
+
+/* What another user has put where others may put files, for root to write to, is
+ * refused and stays as it is; a user's file in the user's own folder is not. */
+static void files_of_others(void **state)
+{
+    (void)state;
+    if (geteuid())
+        skip();
+    put("old", "theirs");
+    assert_int_equal(chown(at("old"), THEM, THEM), 0);
+    assert_int_equal(chmod(at("old"), 0666), 0);
+    make_folder(0, 01777);
+    is_refused("old", O_RDWR | O_TRUNC, EUSERS);
+    is_refused("old", O_WRONLY | O_APPEND, EUSERS);
+    holds("old", "theirs");
+    assert_int_equal(write_to("old"), EUSERS);
+    assert_non_null(strstr(invoker_open_advice(EUSERS), "another user"));
+
+    make_folder(0, 0777);
+    assert_int_equal(write_to("old"), EUSERS);
+    make_folder(OTHERS, 0775);
+    assert_int_equal(write_to("old"), EUSERS);
+    make_folder(OTHERS, 0755); /* only root or that user has put it there */
+    assert_int_equal(write_to("old"), 0);
+    make_folder(THEM, 01777);
+    assert_int_equal(write_to("old"), 0);
+    make_folder(0, 01777);
+    setenv("SUDO_UID", "4321", 1);
+    setenv("SUDO_GID", "4321", 1);
+    assert_int_equal(write_to("old"), 0); /* who called sudo */
+    setenv("SUDO_UID", "4322", 1);
+    assert_int_equal(write_to("old"), EUSERS);
+
+    /* as fs.protected_regular has it where a file could be made */
+    assert_int_equal(write_as(OTHERS, "old"), EUSERS);
+    assert_int_equal(write_as(THEM, "old"), 0);
+    make_folder(0, 0777);
+    assert_int_equal(write_as(OTHERS, "old"), 0);
+
+    /* a name without a folder, a link by its own owner, and nothing */
+    make_folder(0, 01777);
+    assert_int_equal(chdir(dir), 0);
+    assert_int_equal(invoker_check("old"), EUSERS);
+    assert_int_equal(chdir("/"), 0);
+    assert_int_equal(symlink(at("none"), at("link")), 0);
+    assert_int_equal(invoker_check(at("link")), 0);
+    assert_int_equal(lchown(at("link"), THEM, THEM), 0);
+    assert_int_equal(invoker_check(at("link")), EUSERS);
+    assert_int_equal(invoker_check(at("none")), 0);
+    assert_int_equal(invoker_check(at("old/none")), ENOTDIR);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_is_elsewhere_stays, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(what_is_made_is_the_invokers, make_dir,
                                         remove_dir),
+        cmocka_unit_test_setup_teardown(files_of_others, make_dir, remove_dir),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
