@@ -17,6 +17,7 @@
 #include "harness/decide/choose/choose.h"
 #include "harness/decide/choose/tasks.h"
 #include "harness/judge/recommend/deploy.h"
+#include "harness/machine/fence/fence.h"
 #include "harness/rows/settings/setting.h"
 
 #define DEFAULT_CTX    2048
@@ -120,6 +121,7 @@ static enum status run(struct request *q, struct err *err)
         st = choose_room(&q->files.room, &q->files.others, &q->wish, q->files.model,
                          topo, err);
     }
+    fence_note_missing(); /* once, for all processes that are made here */
     if (!st)
         st = apart_run(make_files, r, sizeof *r, &q->files, err);
     if (!st && q->files_only)

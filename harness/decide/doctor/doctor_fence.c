@@ -196,6 +196,7 @@ void doctor_look_at_fence(struct doctor_fence *f, const char *dir)
     struct err err = ERR_INIT;
 
     *f = (struct doctor_fence){.uid = -1};
+    fence_note_elsewhere();
     if (apart_run(look_at_itself, f, sizeof *f, &l, &err)) {
         *f = (struct doctor_fence){.uid = -1};
         snprintf(f->error, sizeof f->error, "%.199s", err.msg);

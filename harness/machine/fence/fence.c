@@ -14,6 +14,8 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -100,28 +102,87 @@ static void clear_bounding_set(void)
         prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
 }
 
-static void drop_capabilities(struct fence_state *state)
+/* Where the call is refused, as in some containers, there may be none anyway. */
+static enum status drop_capabilities(struct fence_state *state, struct err *err)
 {
     struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
     struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}},
                                   left[2] = {{0}};
 
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-    syscall(SYS_capset, &head, none);
-    state->capabilities = syscall(SYS_capget, &head, left) || left[0].permitted ||
-                          left[1].permitted || left[0].effective || left[1].effective;
+    state->capabilities = syscall(SYS_capset, &head, none) &&
+                          (syscall(SYS_capget, &head, left) || left[0].permitted ||
+                           left[1].permitted || left[0].effective || left[1].effective);
+    return state->capabilities
+               ? err_set(err, ST_IO,
+                         "cannot give up its capabilities to read the model")
+               : ST_OK;
+}
+
+/* ---- what is missing ------------------------------------------------------------- */
+
+/* A variable of the environment, which children inherit: what a process has found that
+ * starts others. Where a kernel has all, a child that finds less has met a failure. */
+#define FOUND "SLMBENCH_FENCE"
+#define WHOLE "whole"
+#define PART  "part"
+
+void fence_note_elsewhere(void)
+{
+    setenv(FOUND, PART, 1);
+}
+
+static void print_missing(bool landlock, bool seccomp)
+{
+    fprintf(
+        stderr,
+        "bench: note: this kernel has no %s%s%s, so a process that reads a model is "
+        "fenced in only in part (docs/security.md)\n",
+        landlock ? "" : "Landlock (Linux 5.13)", landlock || seccomp ? "" : " and ",
+        seccomp ? "" : "seccomp filters");
+    setenv(FOUND, PART, 1);
+}
+
+void fence_note_missing(void)
+{
+    const bool landlock = fence_rules_version() > 0, seccomp = fence_filter_known();
+
+    if (getenv(FOUND))
+        return;
+    if (landlock && seccomp)
+        setenv(FOUND, WHOLE, 1);
+    else
+        print_missing(landlock, seccomp);
+}
+
+/* After it was entered. */
+static enum status check_whole(bool landlock, bool seccomp, struct err *err)
+{
+    const char *found = getenv(FOUND);
+
+    if (landlock && seccomp)
+        return ST_OK;
+    if (found && !strcmp(found, WHOLE))
+        return err_set(err, ST_IO,
+                       "cannot put up the whole fence to read the model: %s "
+                       "could not be used",
+                       landlock ? "seccomp" : "Landlock");
+    if (!found)
+        print_missing(landlock, seccomp);
+    return ST_OK;
 }
 
 /* ---- all of it ------------------------------------------------------------------- */
 
-const char *fence_missing(char *buf, size_t cap)
+static enum status filter_calls(const struct fence *fence, bool *filtered,
+                                struct err *err)
 {
-    const bool landlock = fence_rules_version() > 0;
-    const bool seccomp = prctl(PR_GET_SECCOMP) >= 0;
-
-    snprintf(buf, cap, "%s%s%s", landlock ? "" : "Landlock (Linux 5.13)",
-             landlock || seccomp ? "" : " and ", seccomp ? "" : "seccomp filters");
-    return buf;
+    *filtered = fence_filter_enter(fence);
+    if (!*filtered && fence_filter_known())
+        return err_set(err, ST_IO,
+                       "cannot give up the system calls that reading a model does not "
+                       "need, though this kernel filters them");
+    return ST_OK;
 }
 
 enum status fence_enter(const struct fence *fence, struct fence_state *state,
@@ -138,7 +199,8 @@ enum status fence_enter(const struct fence *fence, struct fence_state *state,
     if ((st = change_user(fence, err)))
         goto out;
     state->uid = getuid();
-    drop_capabilities(state);
+    if ((st = drop_capabilities(state, err)))
+        goto out;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) {
         st = err_set_errno(err, ST_IO, "cannot give up new privileges");
         goto out;
@@ -147,7 +209,9 @@ enum status fence_enter(const struct fence *fence, struct fence_state *state,
     if (ruleset >= 0 && fence_rules_enforce(ruleset))
         st = err_set_errno(err, ST_IO, "cannot restrict itself to the model's files");
     if (st == ST_OK)
-        state->seccomp = fence_filter_enter(fence);
+        st = filter_calls(fence, &state->seccomp, err);
+    if (st == ST_OK)
+        st = check_whole(state->landlock > 0, state->seccomp, err);
 out:
     if (ruleset >= 0)
         close(ruleset);
@@ -158,14 +222,17 @@ enum status fence_enter_calls(int ring, struct err *err)
 {
     const struct fence fence = {.writes = true, .has_ring = ring >= 0, .ring = ring};
     static bool entered;
+    bool filtered;
+    int landlock;
 
     if (entered)
         return ST_OK;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
         return err_set_errno(err, ST_IO, "cannot give up new privileges");
-    if (fence_rules_enter_apart(err))
+    if (fence_rules_enter_apart(&landlock, err) ||
+        filter_calls(&fence, &filtered, err) ||
+        check_whole(landlock > 0, filtered, err))
         return err->code;
-    fence_filter_enter(&fence); /* a kernel without filters has none */
     entered = true;
     return ST_OK;
 }

@@ -9,18 +9,21 @@
  *     privileges    no_new_privs; for root the user becomes the one that called sudo
  *                   (SUDO_UID), or nobody, where that user may read the files; and no
  *                   capability is left, whoever it is
- *     files         Landlock: nothing can be written, made or removed, and nothing read
- *                   but the files it was to read, /proc, /sys and what programs are
- * made of system calls  seccomp: those of fence_calls.def, for the arguments of
- * fence_args.c. Not among them: the network (a server's own connections apart), other
- *                   processes and programs, neither signalled nor placed nor read,
- * keys, mounts, modules, namespaces, System V IPC; a file's mode, owner, times and
- * attributes; what types into a terminal. No io_uring, which would go round this list,
- * but one that was made before and can only read. Others
- * fail with EPERM, and calls of kernels later than this program with ENOSYS
+ *     files         Landlock: nothing can be written, made or removed, and nothing
+ *                   read but the files it was to read, /proc, /sys and what programs
+ *                   are made of
+ *     system calls  seccomp: those of fence_calls.def, for the arguments of
+ *                   fence_args.c. So no network (a server's own connections apart);
+ *                   no other process or program: neither signalled nor placed nor
+ *                   read; no keys, mounts, modules, namespaces, System V IPC; no mode,
+ *                   owner, time or attribute of a file; nothing that types into a
+ *                   terminal; no io_uring, which would go round this list, but one
+ *                   that was made before and can only read. Others fail with EPERM,
+ *                   and calls of kernels later than this program with ENOSYS
  *
- * What a kernel does not have (Landlock before 5.13, or switched off) is left out;
- * fence_missing() reports it. Descriptors that are open stay as they are.
+ * What a kernel does not have (Landlock before 5.13, or switched off; seccomp filters)
+ * is left out, and a note on standard error names it. Descriptors that are open stay as
+ * they are.
  *
  * Threading: before the process starts a thread.
  */
@@ -54,12 +57,18 @@ struct fence_state {
 };
 
 /* Errors: ST_IO (a part that this kernel has cannot be put up: a fence with a hole that
- * nobody knows of is none). A path that is not there is left to its reader. */
+ * nobody knows of is none). A path that is not there is left to its reader. What the
+ * kernel lacks is noted as by fence_note_missing(). */
 enum status fence_enter(const struct fence *fence, struct fence_state *state,
                         struct err *err);
 
-/* What this kernel lacks for a whole fence, in words; "" nothing. Returns buf. */
-const char *fence_missing(char *buf, size_t cap);
+/* Prints what this kernel lacks for a whole fence, if anything: once for this process
+ * and those that it starts, so a process whose children will enter one calls this
+ * first. A child that then finds less than it fails to enter. */
+void fence_note_missing(void);
+
+/* The caller reports that by itself: neither it nor its children print it. */
+void fence_note_elsewhere(void);
 
 /* How many system calls this kernel has. Those that are later than Linux 5.0 are made
  * for it, with arguments that each of them refuses: in a child, which a filter around
@@ -70,7 +79,7 @@ int fence_n_calls(void);
  * no_new_privs, no look into other processes (by Landlock), and the filter of system
  * calls, which lets modes and owners of files and modes of the terminal be changed.
  * ring: the descriptor of an io_uring as in struct fence, or -1. The first call counts.
- * Errors: as fence_enter(). */
+ * Errors, and what is noted: as fence_enter(). */
 enum status fence_enter_calls(int ring, struct err *err);
 
 #endif

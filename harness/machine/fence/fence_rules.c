@@ -6,9 +6,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/seccomp.h>
 #include <seccomp.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -125,7 +127,7 @@ int fence_rules_enforce(int ruleset)
 
 /* Whoever is restricted in anything may not look into a process that is not: neither
  * read nor write its memory in /proc, whatever the files' modes are. */
-enum status fence_rules_enter_apart(struct err *err)
+enum status fence_rules_enter_apart(int *version, struct err *err)
 {
     const int known = fence_rules_version();
     const uint64_t refer = known > 1 ? ACCESS_REFER : 0;
@@ -133,6 +135,7 @@ enum status fence_rules_enter_apart(struct err *err)
     enum status status = ST_OK;
     int ruleset, top;
 
+    *version = known;
     if (known < 1)
         return ST_OK;
     ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0);
@@ -233,6 +236,13 @@ int fence_n_calls(void)
     for (int i = FIRST_COMMON; i < LAST; i++)
         n += syscall(i, -1L, -1L, -1L, -1L, -1L, -1L) >= 0 || errno != ENOSYS;
     return n;
+}
+
+/* One that has none does not look at the program, which is at no address. */
+bool fence_filter_known(void)
+{
+    return !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL) ||
+           (errno != EINVAL && errno != ENOSYS);
 }
 
 bool fence_filter_enter(const struct fence *fence)

@@ -22,10 +22,13 @@ enum status fence_rules_make(const struct fence *fence, int *ruleset, int *versi
 int fence_rules_enforce(int ruleset);
 
 /* For a process that keeps its files: it leaves other processes alone, and runs no
- * file. Without Landlock nothing changes. Error: ST_IO. */
-enum status fence_rules_enter_apart(struct err *err);
+ * file. *version as above; without Landlock nothing changes. Error: ST_IO. */
+enum status fence_rules_enter_apart(int *version, struct err *err);
 
-/* Whether system calls are filtered from now on. */
+/* Whether this kernel has filters of system calls. */
+bool fence_filter_known(void);
+
+/* Whether system calls are filtered from now on, by the whole filter. */
 bool fence_filter_enter(const struct fence *fence);
 
 /* Its parts that are no lists of calls (fence_args.c). What looks at arguments is put

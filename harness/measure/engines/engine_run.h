@@ -3,7 +3,7 @@
  * engine_run.h - measure a point with another program
  *
  * Model of the world: the same sandbox, CPUs, eviction of the model's file and ceiling
- * as for a point of this program (harness/measure/point/point.h). The worker reports
+ * as for a point of this program (harness/rows/point/point.h). The worker reports
  * what the model needs and probes the ceiling before and after; in between the other
  * program runs in the same memory group, as a child of this process, and sleeps nobody
  * else. It is not behind the fence: it is trusted as far as who named it trusts it. Its

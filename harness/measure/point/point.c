@@ -15,7 +15,6 @@
 #include "engine/base/clock.h"
 #include "harness/base/interrupt.h"
 #include "harness/stats/stats.h"
-#include "harness/machine/fence/fence.h"
 #include "harness/machine/probe.h"
 #include "harness/machine/sandbox/sandbox.h"
 #include "harness/measure/point/point_run.h"
@@ -286,21 +285,6 @@ static void conclude(struct point_run *r)
     point_conclude(r);
 }
 
-/* Once: a model from somewhere is then only as safe as its readers are. */
-static void note_missing(void)
-{
-    static bool noted;
-    char what[80];
-
-    if (!noted && *fence_missing(what, sizeof what))
-        fprintf(
-            stderr,
-            "bench: note: this kernel has no %s, so a measuring process is fenced in "
-            "only in part (docs/security.md)\n",
-            what);
-    noted = true;
-}
-
 /* Streamed weights are read from the disk, not from a cache that the model happens to
  * be in. With a limit that was done before. */
 static void evict_streamed(struct point_run *r)
@@ -336,7 +320,6 @@ enum status point_run_start(struct point_run *r, bool *greets, struct err *err)
     uint64_t stayed;
     enum status status = ST_OK;
 
-    note_missing();
     if (p->setup.mem_limit)
         if (p->setup.residency != WEIGHTS_MEMORY &&
             modelref_evict(&p->setup.model, &stayed, NULL) == ST_OK)

@@ -18,6 +18,7 @@
 #include "harness/base/interrupt.h"
 #include "harness/base/patience.h"
 #include "harness/base/parse.h"
+#include "harness/machine/fence/fence.h"
 
 #define TICK_MS     200
 #define GREETING_S  20.0
@@ -263,6 +264,7 @@ enum status worker_client_start(struct worker_client *c, const struct worker_par
                                         .talk = true,
                                         .pass_errors = p->pass_errors};
 
+    fence_note_missing();
     *c = (struct worker_client){.p = *p, .child = CHILD_INIT};
     snprintf(command, sizeof command, "%s", p->command);
     if (!p->sandbox)
