@@ -10,6 +10,7 @@
 #define SLM_TESTS_FAULTS_FAULT_CALLS_H
 
 #include <errno.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 /* ---- calls ----------------------------------------------------------------------- */
@@ -60,7 +61,7 @@ static const char *const kind_names[] = {
     "send",      "poll",       "watch",  "wait",     "protect", "place",  "fence",
     "duplicate", "attributes", "random", "sleep",    "timer",   "perf"};
 
-enum object { NO_OBJECT, FD, PATH, PATH_AT };
+enum object { NO_OBJECT, FD, PATH, PATH_AT, OPTION };
 
 static const struct call {
     int no;
@@ -164,7 +165,7 @@ static const struct call {
     {SYS_mbind, PLACE, NO_OBJECT, "mbind"},
     {SYS_set_mempolicy, PLACE, NO_OBJECT, "set_mempolicy"},
     {SYS_get_mempolicy, PLACE, NO_OBJECT, "get_mempolicy"},
-    {SYS_prctl, FENCE, NO_OBJECT, "prctl"},
+    {SYS_prctl, FENCE, OPTION, "prctl"},
     {SYS_seccomp, FENCE, NO_OBJECT, "seccomp"},
     {SYS_unshare, FENCE, NO_OBJECT, "unshare"},
     {SYS_setuid, FENCE, NO_OBJECT, "setuid"},
@@ -198,6 +199,20 @@ static const struct call {
 };
 
 #define N_CALLS (sizeof calls / sizeof *calls)
+
+/* Options of prctl() that put up a part of a fence; others are shown as numbers. */
+static const struct {
+    unsigned long long value;
+    const char *name;
+} prctl_options[] = {{PR_SET_SECCOMP, "PR_SET_SECCOMP"},
+                     {PR_SET_NO_NEW_PRIVS, "PR_SET_NO_NEW_PRIVS"},
+                     {PR_CAP_AMBIENT, "PR_CAP_AMBIENT"},
+                     {PR_CAPBSET_READ, "PR_CAPBSET_READ"},
+                     {PR_CAPBSET_DROP, "PR_CAPBSET_DROP"},
+                     {PR_SET_DUMPABLE, "PR_SET_DUMPABLE"},
+                     {PR_SET_PDEATHSIG, "PR_SET_PDEATHSIG"},
+                     {PR_SET_NAME, "PR_SET_NAME"},
+                     {PR_SET_CHILD_SUBREAPER, "PR_SET_CHILD_SUBREAPER"}};
 
 static const struct {
     const char *name;

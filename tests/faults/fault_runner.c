@@ -11,8 +11,12 @@
  * the calls, a line each: kind, a tab, and CALL, which is 0 (the first process) or 1,
  * where in the program, and the call with its object. An N in CALL is any number.
  * REPORT becomes a JSON object: how the program ended, what was made to fail, the
- * number of calls of each kind, the processes, and those that were left behind, which
- * it ends.
+ * number of calls of each kind, the processes, those that were left behind, which it
+ * ends, and behind what models were opened ("walls"): 0 (the first process) or 1, how
+ * often it had restricted its files (Landlock), and its calls (seccomp).
+ *
+ * SECONDS are those in which a task could have run: time that it, or this program,
+ * waited for a CPU is added to them.
  *
  * Calls stop at a seccomp filter and are changed through ptrace, so nothing that libc
  * does internally is missed, and a program that fences itself is followed, too. Calls
@@ -52,6 +56,8 @@
 #define PATIENCE_S 3.0 /* for what the program has left to end by itself */
 
 #include "tests/faults/fault_calls.h"
+#include "tests/faults/fault_walls.h"
+#include "tests/faults/fault_waits.h"
 
 /* ---- the run --------------------------------------------------------------------- */
 
@@ -60,6 +66,7 @@ struct task {
     uintptr_t loader_begin, loader_end;
     uintptr_t code_begin, code_end; /* of the program itself */
     int process;                    /* of the order in which they began */
+    double starved_s;               /* that it has waited for a CPU */
     bool is_new;                    /* its first stop is still to come */
 };
 
@@ -76,7 +83,10 @@ static struct {
     struct task tasks[MAX_TASKS];
     int n_tasks;
     pid_t pids[MAX_TASKS];
+    struct walls walls[MAX_TASKS]; /* of these */
     int n_pids;
+    uint64_t
+        opened_behind[2]; /* of the first process, of others: a bit for each pair */
     pid_t root;
     int root_status;
     bool root_ended, timed_out;
@@ -176,6 +186,12 @@ static void find_object(pid_t tid, const struct call *c,
         break;
     case PATH_AT:
         peek_text(tid, r->rsi, buf, cap);
+        break;
+    case OPTION:
+        snprintf(buf, cap, "%llu", r->rdi);
+        for (size_t i = 0; i < sizeof prctl_options / sizeof *prctl_options; i++)
+            if (prctl_options[i].value == r->rdi)
+                snprintf(buf, cap, "%s", prctl_options[i].name);
         break;
     case NO_OBJECT:
         break;
@@ -289,8 +305,13 @@ static void on_call(struct task *t)
              c->name, object);
     if (run.trace)
         fprintf(run.trace, "%s\t%s\n", kind_names[kind], text);
-    if (kind != run.kind || !fails(text))
+    if (kind != run.kind || !fails(text)) {
+        if (c->kind == OPEN && is_model(object))
+            run.opened_behind[t->process > 0] |= walls_bit(&run.walls[t->process]);
+        else
+            put_up(&run.walls[t->process], c->no, &r);
         return;
+    }
     if (!run.n_failed++)
         snprintf(run.where, sizeof run.where, "%s(%s)", c->name, object);
     make_fail(t->tid, c, &r);
@@ -309,10 +330,13 @@ static void on_new(struct task *parent, bool is_process)
         t->loader_end = parent->loader_end;
         t->code_begin = parent->code_begin;
         t->code_end = parent->code_end;
-        t->process = is_process ? run.n_pids : parent->process;
+        t->process =
+            is_process && run.n_pids < MAX_TASKS ? run.n_pids : parent->process;
     }
-    if (is_process && run.n_pids < MAX_TASKS)
+    if (is_process && run.n_pids < MAX_TASKS) {
+        run.walls[run.n_pids] = run.walls[parent->process];
         run.pids[run.n_pids++] = (pid_t)tid;
+    }
 }
 
 static void on_stop(pid_t tid, int status)
@@ -387,14 +411,6 @@ static bool start(char **argv)
     return !ptrace(PTRACE_CONT, run.root, NULL, NULL);
 }
 
-static double now_s(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static void on_alarm(int sig)
 {
     (void)sig; /* it only interrupts waitpid() */
@@ -406,12 +422,37 @@ static void kill_all(void)
         kill(run.tasks[i].tid, SIGKILL);
 }
 
+/* By how much the run was held up since the last look: by the task that waited longest,
+ * and by this program, for which a task waits at each call. */
+static double held_up_s(void)
+{
+    static double own_s;
+    const double now = starved_s("self");
+    double most = 0, sum = now - own_s;
+
+    own_s = now;
+    for (int i = 0; i < run.n_tasks; i++) {
+        char who[16];
+
+        snprintf(who, sizeof who, "%d", (int)run.tasks[i].tid);
+        const double s = starved_s(who);
+        if (s - run.tasks[i].starved_s > most)
+            most = s - run.tasks[i].starved_s;
+        run.tasks[i].starved_s = s;
+    }
+    return sum + most;
+}
+
+#define LOOK_S 1.0
+
 static void follow(double limit_s)
 {
     const struct sigaction act = {.sa_handler = on_alarm};
     const struct itimerval tick = {{0, 50000}, {0, 50000}};
-    double deadline = now_s() + limit_s;
+    double deadline = now_s() + limit_s, looked = now_s();
     bool killed = false;
+
+    held_up_s();
 
     sigaction(SIGALRM, &act, NULL);
     setitimer(ITIMER_REAL, &tick, NULL);
@@ -430,6 +471,12 @@ static void follow(double limit_s)
             run.root_status = status;
             if (!run.timed_out)
                 deadline = now_s() + PATIENCE_S;
+        }
+        if (now_s() > looked + LOOK_S) {
+            const double s = held_up_s(), passed = now_s() - looked;
+
+            deadline += s < passed ? s : passed;
+            looked = now_s();
         }
         if (!killed && now_s() > deadline) {
             run.timed_out = !run.root_ended;
@@ -462,6 +509,10 @@ static bool report(const char *path)
     fputs("}, \"pids\": [", f);
     for (int i = 0; i < run.n_pids; i++)
         fprintf(f, "%s%d", i ? ", " : "", (int)run.pids[i]);
+    fputs("], \"walls\": [", f);
+    for (int i = 0, n = 0; i < 2 * 64; i++)
+        if (run.opened_behind[i / 64] >> i % 64 & 1)
+            fprintf(f, "%s\"%d %d %d\"", n++ ? ", " : "", i / 64, i % 64 / 8, i % 8);
     fputs("]}\n", f);
     return !fclose(f);
 }

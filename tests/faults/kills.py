@@ -501,6 +501,7 @@ def main():
     p.add_argument("--commands", type=lambda text: text.split(","), default=list(COMMANDS))
     kills = Kills(p.parse_args())
     os.makedirs(kills.work, exist_ok=True)
+    print(f"seed {kills.args.seed}", flush=True)
     hit = sum(kills.command(name) for name in kills.args.commands)
     print(f"{hit} kills, {len(kills.broken)} broken promises")
     sys.exit(1 if kills.broken or not hit else 0)

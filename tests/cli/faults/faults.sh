@@ -20,6 +20,7 @@ faults parts --positions 100 --commands pack,quantize --kinds stat --faults EIO
 if ! is_full; then
     faults files --positions 1 --commands decode,quantize,pack,history \
         --kinds open,read,write,fsync,rename,unlink,mkdir,truncate,mmap,fork,thread,exec,pipe,stat,list,lock,cgroup,io_uring
+    faults fence --positions distinct --once --commands quantize --kinds fence
     faults locks --positions every --once --commands quality --kinds lock --faults ENOLCK
     faults distinct --positions distinct --once --commands convert --kinds list
     # A server that never has to wait is ended by SIGTERM, too.
@@ -28,14 +29,24 @@ if ! is_full; then
     exit 0
 fi
 
-# By length, side by side: the first two take hours.
-faults gate --positions distinct --commands gate >gate.log 2>&1 &
-faults sweep --positions distinct --commands sweep,resume,plot >sweep.log 2>&1 &
-faults serve --positions every --commands serve >serve.log 2>&1 &
-faults others --positions every --commands rows,tree,gguf,topo,plan,quality,convert,occupied,chosen,tokenize,generate,recommend,report,history,again,compare,changes,decode,quantize,pack,imatrix >others.log 2>&1 &
-code=0
-for job in $(jobs -p); do
-    wait "$job" || { now=$?; [ $code = 1 ] || code=$now; }
+# Side by side; SLM_TEST_FAULTS takes some of them, SLM_TEST_SHARD a part of each. All
+# together take some 16 hours, a shard of .github/workflows/full.yml two hours and less.
+declare -A jobs=(
+    [gate]="distinct gate" [sweep]="distinct sweep" [resume]="distinct resume,plot" [serve]="every serve"
+    [decode]="every decode,generate" [files]="every quantize,pack,imatrix,convert,occupied,chosen,quality,plan"
+    [readers]="every rows,tree,gguf,topo,tokenize,recommend,report,history,again,compare,changes"
+)
+read -ra names <<<"${SLM_TEST_FAULTS:-${!jobs[*]}}"
+pids=()
+for name in "${names[@]}"; do
+    [ -n "${jobs[$name]:-}" ] || fail "SLM_TEST_FAULTS: '$name' is none of ${!jobs[*]}"
+    read -r positions commands <<<"${jobs[$name]}"
+    faults "$name" --positions "$positions" --commands "$commands" --shard "${SLM_TEST_SHARD:-1/1}" >"$name.log" 2>&1 &
+    pids+=($!)
 done
-grep -H . gate.log sweep.log serve.log others.log
+code=0
+for pid in "${pids[@]}"; do
+    wait "$pid" || { now=$?; [ $code = 1 ] || code=$now; }
+done
+grep -H . -- *.log
 exit $code
