@@ -208,12 +208,20 @@ void isa_disable(uint32_t mask)
     atomic_fetch_or(&disabled_mask, off & ~BIT(scalar));
 }
 
-static int find_level(const char *name, size_t len)
+static bool is_name(const char *wanted, const char *name, size_t len)
 {
+    return strlen(wanted) == len && memcmp(wanted, name, len) == 0;
+}
+
+/* The levels of that name, 0: none. */
+static uint32_t find_levels(const char *name, size_t len)
+{
+    if (is_name("amx", name, len))
+        return ISA_TILE_LEVELS;
     for (int isa = KERN_ISA_scalar + 1; isa < KERN_N_ISA; isa++)
-        if (strlen(levels[isa].name) == len && memcmp(levels[isa].name, name, len) == 0)
-            return isa;
-    return -1;
+        if (is_name(levels[isa].name, name, len))
+            return 1u << isa;
+    return 0;
 }
 
 int isa_parse_list(const char *list, uint32_t *mask, const char **bad, int *bad_len)
@@ -223,14 +231,14 @@ int isa_parse_list(const char *list, uint32_t *mask, const char **bad, int *bad_
 
     for (;;) {
         const size_t len = strcspn(name, ",");
-        const int isa = find_level(name, len);
+        const uint32_t named = find_levels(name, len);
 
-        if (isa < 0) {
+        if (named == 0) {
             *bad = name;
             *bad_len = (int)len;
             return -1;
         }
-        found |= 1u << isa;
+        found |= named;
         if (name[len] == '\0')
             break;
         name += len + 1;

@@ -54,9 +54,12 @@ uint32_t isa_usable(void);
  * disabled: its bit is ignored. */
 void isa_disable(uint32_t mask);
 
-/* Parse a comma-separated list of level names ("avx512vnni,avx2").
+/* Parse a comma-separated list of level names ("avx512vnni,avx2"), or "amx".
  * Returns 0 and sets *mask, or returns -1, leaves *mask alone and points *bad
  * at the first unknown name (length *bad_len). scalar is an unknown name. */
 int isa_parse_list(const char *list, uint32_t *mask, const char **bad, int *bad_len);
+
+/* Levels whose kernels multiply tiles. In lists of names "amx" stands for them. */
+#define ISA_TILE_LEVELS (1u << KERN_ISA_amx_int8 | 1u << KERN_ISA_amx_bf16)
 
 #endif

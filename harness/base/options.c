@@ -30,7 +30,7 @@ static void *show_arg;
 /* clang-format off */
 static const struct opt isa_opts[] = {
     OPT_STR(0, "isa-disable", &isa_disable_list, "LIST",
-            "do not use these ISA levels (avx512, avx2, ...)"),
+            "do not use these ISA levels (amx, avx512, ...)"),
     OPT_END
 };
 static const struct opt help_opts[] = {
@@ -281,6 +281,7 @@ static enum status apply_isa_disable(struct err *err)
         for (int i = KERN_ISA_scalar + 1; i < KERN_N_ISA; i++)
             text_append(known, sizeof known, "%s%s", known[0] ? ", " : "",
                         isa_name((enum kern_isa)i));
+        text_append(known, sizeof known, ", amx (amx_int8 and amx_bf16)");
         return err_set(err, ST_USAGE,
                        "--isa-disable: there is no ISA level '%.*s'; known: %s",
                        bad_len, bad, known);

@@ -158,6 +158,7 @@ static void offer_option_value(const char *typed, const struct opt *o,
         puts("words");
         for (int i = KERN_ISA_scalar + 1; i < KERN_N_ISA; i++)
             offer(typed, isa_name((enum kern_isa)i), "");
+        offer(typed, "amx", "");
     } else
         offer_value(typed, o->letter == 'm' ? "MODEL" : o->arg, command);
 }

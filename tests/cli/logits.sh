@@ -20,6 +20,15 @@ for file in a b c d; do
         fail "logits differ from the recorded ones"
 done
 
+# A name for all levels of AMX: what is left are the logits of a CPU without.
+"$BENCH" logits -m "$models/llama.gguf" --tokens $tokens -o e.f32 --isa-disable amx
+"$BENCH" logits -m "$models/llama.gguf" --tokens $tokens -o f.f32 --isa-disable amx_int8,amx_bf16
+cmp e.f32 f.f32
+"$BENCH" topo --json >topo.json
+grep -A1 '"amx_' topo.json | grep -q '"usable": true' || cmp e.f32 a.f32
+"$BENCH" topo --json --isa-disable amx >topo.json
+! grep -A1 '"amx_' topo.json | grep -q '"usable": true' || fail "amx is not off: $(cat topo.json)"
+
 "$BENCH" logits --help | grep -q -- --tokens
 refused 2 "name the model" logits --tokens 1 -o x.f32
 refused 2 "name the tokens" logits -m "$models/llama.gguf" -o x.f32

@@ -35,6 +35,9 @@ static void parses_lists(void **state)
                      0);
     assert_int_equal(mask, 1u << KERN_ISA_avx512vnni | 1u << KERN_ISA_neon |
                                1u << KERN_ISA_avx512);
+    assert_int_equal(isa_parse_list("avx2,amx", &mask, &bad, &bad_len), 0);
+    assert_int_equal(mask, 1u << KERN_ISA_avx2 | 1u << KERN_ISA_amx_int8 |
+                               1u << KERN_ISA_amx_bf16);
     assert_null(bad);
 }
 
@@ -46,6 +49,7 @@ static void names_the_unknown_one(void **state)
         {"avx1024", "avx1024"}, {"avx2,sse9,neon", "sse9"}, {"", ""},
         {"avx2,", ""},          {"AVX2", "AVX2"},           {"avx", "avx"},
         {"avx2 ", "avx2 "},     {"scalar", "scalar"},       {"avx2,scalar", "scalar"},
+        {"amx,am", "am"},       {"amx_", "amx_"},
     };
 
     (void)state;
@@ -173,6 +177,8 @@ static void disabling_takes_what_builds_on_it(void **state)
                      all & ~(1u << KERN_ISA_amx_int8));
     assert_int_equal(usable_after(1u << KERN_ISA_amx_bf16),
                      all & ~(1u << KERN_ISA_amx_bf16));
+    assert_int_equal(usable_after(ISA_TILE_LEVELS),
+                     all & ~(1u << KERN_ISA_amx_int8) & ~(1u << KERN_ISA_amx_bf16));
     assert_int_equal(usable_after(~0u), 1u << KERN_ISA_scalar);
 }
 

@@ -246,7 +246,7 @@ bool disable_isa(const char *list)
                  bad);
     for (int isa = KERN_ISA_scalar + 1; isa < KERN_N_ISA; isa++)
         std::fprintf(stderr, " %s", isa_name(static_cast<kern_isa>(isa)));
-    std::fputc('\n', stderr);
+    std::fputs(" amx\n", stderr);
     return false;
 }
 

@@ -28,6 +28,7 @@ offers words compact -- sweep -m x --placement ""
 offers words openmetrics -- rows results --format ""
 offers words --placement=smt -- decode --placement=s
 offers words avx2 -- generate --isa-disable ""
+offers words amx -- generate --isa-disable am
 offers words add -- history ""
 offers words --commit -- history add results.db --c
 offers words "" -- sweep --threads ""

@@ -109,6 +109,7 @@ static void test_errors(void **state)
     expect_usage("test -t ,", "empty list");
     expect_usage("test -t 1,65", "outside 1..64");
     expect_usage("test --isa-disable avx9", "no ISA level 'avx9'");
+    expect_usage("test --isa-disable am", "amx (amx_int8 and amx_bf16)");
     expect_usage("test --draft a --draft b",
                  "--draft is given twice, as a and b, and test takes one");
 }
