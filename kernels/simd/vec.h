@@ -26,8 +26,8 @@
  *   v_keep, v_made    "steering the compiler" in simd.h
  *   v_dot_u, v_dot_s  dot products of 4 bytes per lane, see below
  *   v_fma(a, b, c)    a * b + c; v_fnma: c - a * b
- *   v_add v_div v_max_f v_abs_f v_round  v_min_u8 v_max_u8 v_add16 v_mul16: on x86
- * alone v_rows_16(p, ...) 16 bytes of V_LANES rows as four vectors: v[j] has dword j
+ *   v_add v_div v_max_f v_abs_f v_round  v_min_u8 v_max_u8 v_add16 v_mul16 (x86 alone)
+ *   v_rows_16(p, ...) 16 bytes of V_LANES rows as four vectors: v[j] has dword j
  *
  * Dot products multiply a lane's four weight bytes with four activation bytes that
  * are broadcast from memory, and add to a lane of a `part`. Weights are unsigned,
