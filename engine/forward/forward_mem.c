@@ -411,7 +411,7 @@ enum status forward_open(struct forward **f, const struct model *m, struct kvcac
     carve_shared(new, &c);
     new->kv = kv;
     new->pool = pool;
-    kern_select(&new->kern, isa_mask & ~TUNING_TILE_LEVELS);
+    kern_select(&new->kern, isa_mask & ~ISA_TILE_LEVELS);
     new->isa_mask = isa_mask;
     fwd_measure_tiles(new);
     forward_tune(new, &tuning);

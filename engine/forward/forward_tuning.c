@@ -47,8 +47,8 @@ void forward_tune(struct forward *f, const struct slm_tuning *tuning)
     struct kern_set all, decode, prefill, tiles;
 
     f->tuning = *tuning;
-    kern_select(&all, f->isa_mask & ~TUNING_TILE_LEVELS);
-    kern_select(&tiles, f->isa_mask & TUNING_TILE_LEVELS);
+    kern_select(&all, f->isa_mask & ~ISA_TILE_LEVELS);
+    kern_select(&tiles, f->isa_mask & ISA_TILE_LEVELS);
     if (f->m->latent.kv_rank) {
         memcpy(f->dot_tiles, tiles.attn_dot, sizeof f->dot_tiles);
         memcpy(f->mix_tiles, tiles.attn_mix, sizeof f->mix_tiles);
@@ -67,7 +67,7 @@ void forward_tune(struct forward *f, const struct slm_tuning *tuning)
         f->kern.gemm_x16[fmt] =
             (several->gemm_x16[fmt] ? several : &all)->gemm_x16[fmt];
         const bool by_tiles = !tuning->isa_mask_prefill[fmt] ||
-                              tuning->isa_mask_prefill[fmt] & TUNING_TILE_LEVELS;
+                              tuning->isa_mask_prefill[fmt] & ISA_TILE_LEVELS;
         const size_t *from = f->tiles_from[SLM_SUMS_EXACT];
 
         f->tiles[fmt] = (struct fwd_tiles){by_tiles ? from[fmt] : TILES_NEVER,

@@ -12,7 +12,6 @@
 #include "engine/base/clock.h"
 #include "engine/base/mem.h"
 #include "engine/base/random.h"
-#include "engine/forward/tuning.h"
 #include "kernels/activations/activations.h"
 
 #define N_ROUNDS 9
@@ -150,10 +149,10 @@ size_t tile_columns(enum kern_format fmt, enum slm_sums sums, uint32_t isa_mask)
     struct kern_set vectors, tiles;
     size_t from;
 
-    if (!(isa_mask & TUNING_TILE_LEVELS))
+    if (!(isa_mask & ISA_TILE_LEVELS))
         return TILES_NEVER;
-    kern_select(&vectors, isa_mask & ~TUNING_TILE_LEVELS);
-    kern_select(&tiles, isa_mask & TUNING_TILE_LEVELS);
+    kern_select(&vectors, isa_mask & ~ISA_TILE_LEVELS);
+    kern_select(&tiles, isa_mask & ISA_TILE_LEVELS);
     kern_gemm_x16_fn *const by_vectors =
         int8 ? vectors.gemm_x16_int8[fmt] : vectors.gemm_x16[fmt];
     kern_gemm_x16_fn *const by_tiles =

@@ -18,14 +18,11 @@
 #define TUNING_MAX_CHUNKS   1024
 #define TUNING_MAX_DISTANCE (1u << 20)
 
-/* Levels whose kernels multiply tiles. From how many columns (tokens of a pass) on they
- * make products is measured for each format (tile_rule.h). */
-#define TUNING_TILE_LEVELS (1u << KERN_ISA_amx_int8 | 1u << KERN_ISA_amx_bf16)
 /* The queries from which on attention over latents multiplies by tiles: with 16 they
- * were faster than AVX-512 on that CPU, with 8 they took as long. Other attention does
- * not: tiles are off by up to 2^-14.4 of a product, and what that changes of the
- * activations' rounding takes two tiny models with exact logits out of the bound of
- * their logits. */
+ * were faster than AVX-512 on one CPU (Intel family 6 model 207), with 8 they took as
+ * long. Other attention does not: tiles are off by up to 2^-14.4 of a product, and what
+ * that changes of the activations' rounding takes two tiny models with exact logits out
+ * of the bound of their logits. */
 #define TUNING_TILE_QUERIES 12
 
 struct slm_tuning {

@@ -177,7 +177,7 @@ enum status cores_measure(struct cores_map *map, const struct topology *topo,
                           double budget_s, struct err *err)
 {
     struct run run = {.kernel = probe_kernel_best(PROBE_OP_peak_int8,
-                                                  isa_usable() & ~PROBE_TILE_LEVELS)};
+                                                  isa_usable() & ~ISA_TILE_LEVELS)};
     int cpus[TOPO_MAX_CPUS], n = 0;
 
     for (int i = 0; i < topo->n_cpus; i++)

@@ -101,7 +101,7 @@ json_t *probe_ways_json(void);
 void probe_ways_take(const json_t *object);
 
 /* PROBE_PEAK_VECTORS: bytes, too, by vectors, where PROBE_PEAK_INT8 is by tiles if
- * there are any; products of few columns are not made by tiles (tuning.h). */
+ * there are any; products of few columns are not made by tiles (tile_rule.h). */
 enum probe_peak { PROBE_PEAK_INT8, PROBE_PEAK_VECTORS, PROBE_PEAK_F32 };
 
 /* Multiply-adds in registers with the widest usable ISA level in isa_mask;

@@ -60,7 +60,7 @@ enum kern_isa probe_compute(enum probe_peak what, uint32_t isa_mask,
     struct compute_job job = {
         .kernel = probe_kernel_best(
             what == PROBE_PEAK_F32 ? PROBE_OP_peak_f32 : PROBE_OP_peak_int8,
-            what == PROBE_PEAK_INT8 ? isa_mask : isa_mask & ~PROBE_TILE_LEVELS),
+            what == PROBE_PEAK_INT8 ? isa_mask : isa_mask & ~ISA_TILE_LEVELS),
     };
     const int n = thread_pool_size(pool);
 

@@ -30,9 +30,6 @@ typedef uint64_t kern_stream_read_fn(const void *p, size_t bytes, int n_streams,
 typedef uint64_t kern_peak_int8_fn(uint64_t n_iters, uint64_t *sink);
 typedef uint64_t kern_peak_f32_fn(uint64_t n_iters, uint64_t *sink);
 
-/* Levels whose peak_int8 is by tiles, which products of few columns do not take. */
-#define PROBE_TILE_LEVELS (1u << KERN_ISA_amx_int8)
-
 #define KERN_PROBE_ROW(op, isa) kern_##op##_fn kern_##op##__##isa;
 #include "kernels/kernels.def"
 

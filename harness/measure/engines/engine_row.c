@@ -15,7 +15,6 @@
 #include "harness/machine/measuring.h"
 #include "harness/stats/stats.h"
 #include "kernels/isa.h"
-#include "kernels/probe/probe.h"
 #include "kernels/units.h"
 
 /* ---- before ---------------------------------------------------------------------- */
@@ -284,7 +283,7 @@ static void note_resident(struct engine_run *x)
 void engine_row_units(struct row *row, uint32_t isa_mask, uint32_t unused_units)
 {
     const bool tiles =
-        isa_mask & PROBE_TILE_LEVELS &&
+        isa_mask >> KERN_ISA_amx_int8 & 1 &&
         !(row_vectors_gops(row) > 0 && row->gops > row_vectors_gops(row));
     char units[UNITS_TEXT_MAX];
 

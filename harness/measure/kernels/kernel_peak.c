@@ -10,7 +10,6 @@
 #include "engine/base/clock.h"
 #include "engine/base/thread_pool.h"
 #include "engine/forward/tile_rule.h"
-#include "engine/forward/tuning.h"
 #include "harness/machine/probe.h"
 #include "harness/stats/stats.h"
 #include "kernels/isa.h"
@@ -52,7 +51,7 @@ static const struct kern_row *row_for(enum kern_op op, enum kern_format format, 
     uint32_t mask = isa_usable();
 
     if ((size_t)n_x < tile_columns(format, SLM_SUMS_EXACT, mask))
-        mask &= ~TUNING_TILE_LEVELS;
+        mask &= ~ISA_TILE_LEVELS;
     return kern_best(op, format, mask);
 }
 

@@ -5,7 +5,6 @@
 #include "tests/support/test.h"
 
 #include "engine/forward/tile_rule.h"
-#include "engine/forward/tuning.h"
 #include "kernels/isa.h"
 
 /* The choice where tiles take `ratio` of the time of vectors in each of three rounds.
@@ -81,7 +80,7 @@ static void one_round_does_not_decide(void **state)
 static void kernels_are_timed(void **state)
 {
     const struct kern_row *row =
-        kern_best(KERN_OP_gemm_x16, KERN_FMT_q4_K, isa_usable() & ~TUNING_TILE_LEVELS);
+        kern_best(KERN_OP_gemm_x16, KERN_FMT_q4_K, isa_usable() & ~ISA_TILE_LEVELS);
     size_t from;
 
     (void)state;
@@ -105,13 +104,13 @@ static void formats_are_measured_once(void **state)
             const enum kern_format fmt = (enum kern_format)i;
             const size_t from = tile_columns(fmt, (enum slm_sums)sums, all);
 
-            if (!(all & TUNING_TILE_LEVELS))
+            if (!(all & ISA_TILE_LEVELS))
                 assert_int_equal(from, TILES_NEVER);
             if (sums == SLM_SUMS_INT8)
                 assert_true(from >= SUMS_INT8_COLUMNS);
             assert_int_equal(tile_columns(fmt, (enum slm_sums)sums, all), from);
             assert_int_equal(
-                tile_columns(fmt, (enum slm_sums)sums, all & ~TUNING_TILE_LEVELS),
+                tile_columns(fmt, (enum slm_sums)sums, all & ~ISA_TILE_LEVELS),
                 TILES_NEVER);
         }
 }

@@ -163,7 +163,7 @@ static void note_roofs(struct point_worker *c)
     }
     if (c->vectors_gops > 0)
         row->roof_vectors_gops = c->vectors_gops;
-    else if (c->n_roof_gops && c->model && isa_detected() & PROBE_TILE_LEVELS)
+    else if (c->n_roof_gops && c->model && isa_detected() >> KERN_ISA_amx_int8 & 1)
         note_unused_tiles(row);
 }
 

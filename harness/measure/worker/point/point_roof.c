@@ -187,7 +187,7 @@ static enum status probe_with(struct point_worker *c, struct thread_pool *pool,
     if (has_arithmetic_roof(c->p))
         add_peak_passes(c, N_PEAK_PASSES, pool);
     if (has_arithmetic_roof(c->p) && int8_peak(c) == PROBE_PEAK_INT8 &&
-        isa_usable() & PROBE_TILE_LEVELS)
+        isa_usable() >> KERN_ISA_amx_int8 & 1)
         c->vectors_gops = probe_peak(PROBE_PEAK_VECTORS, pool);
     if (needs_peaks(c, weights) && !(c->int8_gops > 0)) {
         c->int8_gops = c->n_roof_gops ? c->peak.median : probe_peak(int8_peak(c), pool);
