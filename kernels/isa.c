@@ -3,10 +3,11 @@
  * isa.c - detection of instruction-set levels and the mask that switches them off
  *
  * x86: CPUID leaves come from libcpuid, the register state that the OS saves
- * from XGETBV. A hypervisor may hide either, so both are asked. An x86 build
+ * from XGETBV. A hypervisor may hide either, so both count. An x86 build
  * without libcpuid has the scalar level only. Arm: the kernel's hwcaps.
  */
 #include "kernels/isa.h"
+#include "kernels/isa_registers.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -68,13 +69,72 @@ uint32_t isa_included(enum kern_isa isa)
     return levels[isa].builds_on | 1u << isa;
 }
 
-#ifdef SLM_HAVE_LIBCPUID
+/* ---- x86 ------------------------------------------------------------------------- */
 
 /* XCR0 bits: 1 SSE, 2 AVX, 5 mask registers, 6 upper halves of zmm0-15,
- * 7 zmm16-31, 17 the configuration of tiles, 18 their data (Intel SDM vol. 1, 13.3). */
-#define XCR0_YMM     0x06u
-#define XCR0_ZMM     0xe6u
-#define XCR0_TILES   0x60000u
+ * 7 zmm16-31, 17 the configuration of tiles, 18 their data. */
+#define XCR0_YMM   0x06u
+#define XCR0_ZMM   0xe6u
+#define XCR0_TILES 0x60000u
+
+static bool has_bits(uint32_t value, uint32_t bits)
+{
+    return (value & bits) == bits;
+}
+
+/* Those of AVX-512. VNNI is leaf 7 ECX 11, VBMI ECX 1; BF16 is subleaf 1 EAX 5. */
+static uint32_t wide_levels(const struct isa_registers *r)
+{
+    uint32_t mask = BIT(avx512);
+
+    if (has_bits(r->leaf7_1_eax, 1u << 5))
+        mask |= BIT(avx512bf16);
+    if (has_bits(r->leaf7_ecx, 1u << 11))
+        mask |= BIT(avx512vnni);
+    if (has_bits(r->leaf7_ecx, 1u << 11 | 1u << 1))
+        mask |= BIT(avx512vbmi);
+    return mask;
+}
+
+/* AMX-TILE is leaf 7 EDX 24, AMX-INT8 25, AMX-BF16 22. */
+static uint32_t tile_levels(const struct isa_registers *r, uint32_t wide)
+{
+    uint32_t mask = 0;
+
+    if (!has_bits(r->leaf7_edx, 1u << 24) || !has_bits(r->xcr0, XCR0_TILES))
+        return 0;
+    if (has_bits(r->leaf7_edx, 1u << 25) && has_bits(wide, BIT(avx512vbmi)))
+        mask |= BIT(amx_int8);
+    if (has_bits(r->leaf7_edx, 1u << 22) && has_bits(wide, BIT(avx512bf16)))
+        mask |= BIT(amx_bf16);
+    return mask;
+}
+
+uint32_t isa_of_registers(const struct isa_registers *r, bool (*get_tiles)(void))
+{
+    uint32_t mask = BIT(scalar), wide, tiles;
+
+    /* FMA 12, OSXSAVE 27, AVX 28, F16C 29; AVX2 is leaf 7 EBX 5. */
+    if (!has_bits(r->leaf1_ecx, 1u << 12 | 1u << 27 | 1u << 28 | 1u << 29) ||
+        !has_bits(r->leaf7_ebx, 1u << 5) || !has_bits(r->xcr0, XCR0_YMM))
+        return mask;
+    mask |= BIT(avx2);
+    if (has_bits(r->leaf7_1_eax, 1u << 4))
+        mask |= BIT(avxvnni);
+
+    /* F 16, DQ 17, BW 30, VL 31 */
+    if (!has_bits(r->xcr0, XCR0_ZMM) ||
+        !has_bits(r->leaf7_ebx, 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31))
+        return mask;
+    wide = wide_levels(r);
+    tiles = tile_levels(r, wide);
+    return mask | wide | (tiles != 0 && get_tiles() ? tiles : 0);
+}
+
+/* ---- this machine ---------------------------------------------------------------- */
+
+#ifdef SLM_HAVE_LIBCPUID
+
 #define STATE_TILES  18     /* number of the state to ask for */
 #define REQUEST_PERM 0x1023 /* ARCH_REQ_XCOMP_PERM of Linux 5.16 */
 
@@ -86,14 +146,9 @@ static uint32_t read_xcr0(void)
     return low;
 }
 
-static bool has_bits(uint32_t value, uint32_t bits)
-{
-    return (value & bits) == bits;
-}
-
-/* Whether the kernel lets this process use tiles. Threads and processes that it starts
- * may use them, too; asking again is allowed. */
-static bool tiles_are_granted(void)
+/* Whether the kernel lets this process use tiles, and the threads and processes that it
+ * starts. */
+static bool request_tiles(void)
 {
     return syscall(SYS_arch_prctl, REQUEST_PERM, STATE_TILES) == 0;
 }
@@ -101,57 +156,22 @@ static bool tiles_are_granted(void)
 static uint32_t detect(void)
 {
     struct cpu_raw_data_t raw;
-    uint32_t mask = BIT(scalar);
+    uint32_t leaf7_1[4] = {7, 0, 1, 0}; /* in: eax, -, ecx; out: all four */
+    struct isa_registers r = {0};
 
     if (!cpuid_present() || cpuid_get_raw_data(&raw) != 0 || raw.basic_cpuid[0][0] < 7)
-        return mask;
-
-    const uint32_t leaf1_ecx = raw.basic_cpuid[1][2];
-    const uint32_t leaf7_ebx = raw.basic_cpuid[7][1];
-    const uint32_t leaf7_ecx = raw.basic_cpuid[7][2];
-    const uint32_t leaf7_edx = raw.basic_cpuid[7][3];
-    uint32_t leaf7_1[4] = {7, 0, 1, 0}; /* in: eax, -, ecx; out: all four */
-    uint32_t leaf7_1_eax = 0;
-
-    /* FMA 12, OSXSAVE 27, AVX 28, F16C 29; AVX2 is leaf 7 EBX 5. */
-    if (!has_bits(leaf1_ecx, 1u << 12 | 1u << 27 | 1u << 28 | 1u << 29) ||
-        !has_bits(leaf7_ebx, 1u << 5))
-        return mask;
-
-    const uint32_t xcr0 = read_xcr0();
-
-    if (!has_bits(xcr0, XCR0_YMM))
-        return mask;
-    mask |= BIT(avx2);
-
+        return BIT(scalar);
+    r.leaf1_ecx = raw.basic_cpuid[1][2];
+    r.leaf7_ebx = raw.basic_cpuid[7][1];
+    r.leaf7_ecx = raw.basic_cpuid[7][2];
+    r.leaf7_edx = raw.basic_cpuid[7][3];
     if (raw.basic_cpuid[7][0] >= 1) {
         cpu_exec_cpuid_ext(leaf7_1);
-        leaf7_1_eax = leaf7_1[0];
+        r.leaf7_1_eax = leaf7_1[0];
     }
-    if (has_bits(leaf7_1_eax, 1u << 4))
-        mask |= BIT(avxvnni);
-
-    /* F 16, DQ 17, BW 30, VL 31; VNNI is leaf 7 ECX 11, VBMI ECX 1; BF16 is subleaf 1
-     * EAX 5; AMX-TILE is leaf 7 EDX 24, AMX-INT8 25, AMX-BF16 22. */
-    if (has_bits(xcr0, XCR0_ZMM) &&
-        has_bits(leaf7_ebx, 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31)) {
-        mask |= BIT(avx512);
-        if (has_bits(leaf7_1_eax, 1u << 5))
-            mask |= BIT(avx512bf16);
-        if (has_bits(leaf7_ecx, 1u << 11))
-            mask |= BIT(avx512vnni);
-        if (has_bits(leaf7_ecx, 1u << 11 | 1u << 1))
-            mask |= BIT(avx512vbmi);
-        if (has_bits(mask, BIT(avx512vbmi)) &&
-            has_bits(leaf7_edx, 1u << 24 | 1u << 25) && has_bits(xcr0, XCR0_TILES) &&
-            tiles_are_granted())
-            mask |= BIT(amx_int8);
-        if (has_bits(mask, BIT(avx512bf16)) &&
-            has_bits(leaf7_edx, 1u << 24 | 1u << 22) && has_bits(xcr0, XCR0_TILES) &&
-            tiles_are_granted())
-            mask |= BIT(amx_bf16);
-    }
-    return mask;
+    if (has_bits(r.leaf1_ecx, 1u << 27)) /* OSXSAVE: XGETBV exists */
+        r.xcr0 = read_xcr0();
+    return isa_of_registers(&r, request_tiles);
 }
 
 #elif defined(__aarch64__)

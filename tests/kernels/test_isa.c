@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "kernels/isa.h"
+#include "kernels/isa_registers.h"
 
 static void names_are_what_files_use(void **state)
 {
@@ -131,6 +132,109 @@ static void agrees_with_the_compiler(void **state)
 }
 #endif
 
+/* ---- registers of other CPUs ----------------------------------------------------- */
+
+static int n_requests;
+
+static bool granted(void)
+{
+    n_requests++;
+    return true;
+}
+
+static bool denied(void)
+{
+    n_requests++;
+    return false;
+}
+
+/* Every level of x86, as a Sapphire Rapids has them. */
+static const struct isa_registers all_levels = {
+    .leaf1_ecx = 1u << 12 | 1u << 27 | 1u << 28 | 1u << 29,
+    .leaf7_ebx = 1u << 5 | 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31,
+    .leaf7_ecx = 1u << 1 | 1u << 11,
+    .leaf7_edx = 1u << 22 | 1u << 24 | 1u << 25,
+    .leaf7_1_eax = 1u << 4 | 1u << 5,
+    .xcr0 = 0x600e7,
+};
+
+#define LEVEL(isa) (1u << KERN_ISA_##isa)
+#define NARROW     (LEVEL(scalar) | LEVEL(avx2) | LEVEL(avxvnni))
+#define WIDE \
+    (NARROW | LEVEL(avx512) | LEVEL(avx512bf16) | LEVEL(avx512vnni) | LEVEL(avx512vbmi))
+
+/* Tiles are requested once for both of their levels, and not without them. */
+static void levels_follow_from_registers(void **state)
+{
+    static const struct isa_registers none = {0};
+    struct isa_registers r = all_levels;
+
+    (void)state;
+    n_requests = 0;
+    assert_int_equal(isa_of_registers(&r, granted), WIDE | ISA_TILE_LEVELS);
+    assert_int_equal(n_requests, 1);
+    assert_int_equal(isa_of_registers(&r, denied), WIDE);
+    assert_int_equal(n_requests, 2);
+    assert_int_equal(isa_of_registers(&none, granted), LEVEL(scalar));
+    r.leaf7_edx = 0x00000110; /* a Zen 5 */
+    assert_int_equal(isa_of_registers(&r, granted), WIDE);
+    r.leaf7_edx = all_levels.leaf7_edx;
+    r.xcr0 = 0x7; /* a hypervisor or an OS that saves no wide registers */
+    assert_int_equal(isa_of_registers(&r, granted), NARROW);
+    assert_int_equal(n_requests, 2);
+}
+
+/* A bit that is missing takes the levels that need it, and no others. */
+static void each_bit_counts(void **state)
+{
+    static const struct {
+        struct isa_registers without;
+        uint32_t lost;
+    } bits[] = {
+        {{.leaf1_ecx = 1u << 12}, ~LEVEL(scalar)},
+        {{.leaf1_ecx = 1u << 27}, ~LEVEL(scalar)},
+        {{.leaf1_ecx = 1u << 28}, ~LEVEL(scalar)},
+        {{.leaf1_ecx = 1u << 29}, ~LEVEL(scalar)},
+        {{.leaf7_ebx = 1u << 5}, ~LEVEL(scalar)},
+        {{.leaf7_ebx = 1u << 16}, ~NARROW},
+        {{.leaf7_ebx = 1u << 17}, ~NARROW},
+        {{.leaf7_ebx = 1u << 30}, ~NARROW},
+        {{.leaf7_ebx = 1u << 31}, ~NARROW},
+        {{.leaf7_ecx = 1u << 1}, LEVEL(avx512vbmi) | LEVEL(amx_int8)},
+        {{.leaf7_ecx = 1u << 11},
+         LEVEL(avx512vnni) | LEVEL(avx512vbmi) | LEVEL(amx_int8)},
+        {{.leaf7_edx = 1u << 22}, LEVEL(amx_bf16)},
+        {{.leaf7_edx = 1u << 24}, ISA_TILE_LEVELS},
+        {{.leaf7_edx = 1u << 25}, LEVEL(amx_int8)},
+        {{.leaf7_1_eax = 1u << 4}, LEVEL(avxvnni)},
+        {{.leaf7_1_eax = 1u << 5}, LEVEL(avx512bf16) | LEVEL(amx_bf16)},
+        {{.xcr0 = 1u << 1}, ~LEVEL(scalar)},
+        {{.xcr0 = 1u << 2}, ~LEVEL(scalar)},
+        {{.xcr0 = 1u << 5}, ~NARROW},
+        {{.xcr0 = 1u << 6}, ~NARROW},
+        {{.xcr0 = 1u << 7}, ~NARROW},
+        {{.xcr0 = 1u << 17}, ISA_TILE_LEVELS},
+        {{.xcr0 = 1u << 18}, ISA_TILE_LEVELS},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++) {
+        const struct isa_registers *w = &bits[i].without;
+        struct isa_registers r = all_levels;
+
+        r.leaf1_ecx &= ~w->leaf1_ecx;
+        r.leaf7_ebx &= ~w->leaf7_ebx;
+        r.leaf7_ecx &= ~w->leaf7_ecx;
+        r.leaf7_edx &= ~w->leaf7_edx;
+        r.leaf7_1_eax &= ~w->leaf7_1_eax;
+        r.xcr0 &= ~w->xcr0;
+        assert_int_equal(isa_of_registers(&r, granted),
+                         (WIDE | ISA_TILE_LEVELS) & ~bits[i].lost);
+    }
+}
+
+/* ---- switching off --------------------------------------------------------------- */
+
 /* What isa_usable() is after isa_disable(off), asked in a child. */
 static uint32_t usable_after(uint32_t off)
 {
@@ -209,6 +313,8 @@ int main(void)
 #if defined(__x86_64__)
         cmocka_unit_test(agrees_with_the_compiler),
 #endif
+        cmocka_unit_test(levels_follow_from_registers),
+        cmocka_unit_test(each_bit_counts),
         cmocka_unit_test(disabling_takes_what_builds_on_it),
     };
 
