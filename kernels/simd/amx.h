@@ -53,6 +53,8 @@ SIMD_INLINE void amx_end(void)
                      :                                  \
                      : "r"(p), "r"((size_t)(stride))    \
                      : "memory")
+/* A tile of fewer than 16 rows writes those: what is added up of the others is of
+ * columns that amx_store() leaves out, and integers cannot trap. */
 #define AMX_STORE(tile, p)                                  \
     __asm__ volatile("tilestored %%tmm" #tile ", (%1,%2,1)" \
                      : "=m"(*(char(*)[1024])(p))            \

@@ -165,7 +165,7 @@ SIMD_INLINE void amx_block_batch(const struct x16_block_format *f,
 SIMD_INLINE void amx_block_rest(const struct x16_block_format *f,
                                 const struct amx_blocks *panel, size_t n_blocks,
                                 const int8_t *q, size_t q_stride,
-                                const struct amx_side *side, vf *acc)
+                                const struct amx_side *side, const size_t n, vf *acc)
 {
     const size_t each = f->halves ? 16 : 32;
     int32_t sums[AMX_GROUP][16] __attribute__((aligned(64)));
@@ -176,8 +176,20 @@ SIMD_INLINE void amx_block_rest(const struct x16_block_format *f,
         AMX_LOAD(6, panel->w[0] + u * each / 4, 64);
         AMX_DOT_S(0, 4, 6);
         AMX_STORE(0, sums);
-        amx_block_add(f, panel, u, sums, side, AMX_GROUP, acc);
+        amx_block_add(f, panel, u, sums, side, n, acc);
     }
+}
+
+/* acc[n columns] += n_blocks of one panel times a group. */
+SIMD_INLINE void amx_block_group(const struct x16_block_format *f,
+                                 const struct amx_blocks *panel, size_t n_blocks,
+                                 const int8_t *q, size_t q_stride,
+                                 const struct amx_side *side, const size_t n, vf *acc)
+{
+    if (n_blocks < X16_BATCH)
+        amx_block_rest(f, panel, n_blocks, q, q_stride, side, n, acc);
+    else
+        amx_block_batch(f, panel, q, q_stride, side, n, acc);
 }
 
 /* See amx_panels_fn. */
@@ -220,14 +232,11 @@ SIMD_INLINE void amx_block_panels(const struct x16_block_format *f, const uint8_
             const int8_t *q = amx_quants(columns, g, (b - first) * X16_BLOCK);
 
             for (size_t p = 0; p < AMX_PANELS; p++)
-                if (n < X16_BATCH)
-                    amx_block_rest(f, &panels[p], n, q, columns->stride, side + g,
-                                   acc[g].v[p]);
-                else if (columns->n_cols <= AMX_SUMS)
-                    amx_block_batch(f, &panels[p], q, columns->stride, side + g,
+                if (columns->n_cols <= AMX_SUMS)
+                    amx_block_group(f, &panels[p], n, q, columns->stride, side + g,
                                     AMX_SUMS, acc[g].v[p]);
                 else
-                    amx_block_batch(f, &panels[p], q, columns->stride, side + g,
+                    amx_block_group(f, &panels[p], n, q, columns->stride, side + g,
                                     AMX_GROUP, acc[g].v[p]);
         }
     }

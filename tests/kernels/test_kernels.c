@@ -23,6 +23,7 @@
  */
 #include "tests/support/blocks.h"
 
+#include <fenv.h>
 #include <float.h>
 
 #include "tests/support/traps/traps.h"
@@ -46,7 +47,10 @@ struct product {
 
 #define UNTOUCHED 12345.678f
 
-enum { TEXT_BYTES = 256 }; /* of what is said of a wrong result */
+enum {
+    TEXT_BYTES = 256, /* of what is said of a wrong result */
+    FEW_COLUMNS = 8,  /* a product by tiles adds up no more */
+};
 
 static struct product product_new(const struct pool *pool, const struct shape *s,
                                   enum weight_kind weights, enum act_kind acts,
@@ -275,6 +279,31 @@ static void check_tiles(const struct kern_row *row, const struct product *p,
     buffer_free(one.y);
 }
 
+/* Fills the stack that a row will use with signalling NaNs. */
+__attribute__((noinline)) static void spoil_stack(void)
+{
+    volatile uint32_t below[(1 << 20) / sizeof(uint32_t)];
+
+    for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++)
+        below[i] = 0x7fa00000;
+}
+
+/* A row by tiles must not add floats that nobody wrote, even where it stores no sum of
+ * them: what is left on the stack can be any number. */
+static void check_stack(const struct kern_row *row, const struct product *p,
+                        unsigned mix, char text[TEXT_BYTES])
+{
+    if (row->isa != KERN_ISA_amx_int8)
+        return;
+    spoil_stack();
+    feclearexcept(FE_INVALID);
+    run_row(row, p, mix);
+    if (fetestexcept(FE_INVALID))
+        snprintf(text, TEXT_BYTES,
+                 "%s, %zu rows of %zu, %zu columns: adds what was not set", row->name,
+                 p->s.n_rows, p->s.k, p->s.n_cols);
+}
+
 /* The rows of one operation and format. */
 struct group {
     int op, what;
@@ -305,6 +334,8 @@ static void run_product(struct group *g, const struct pool *pool, const struct s
         check_product(g->rows[r], &p, what, g->wrong[r]);
         if (g->wrong[r][0] == '\0')
             check_tiles(g->rows[r], &p, mix, g->wrong[r]);
+        if (g->wrong[r][0] == '\0' && s->n_cols <= FEW_COLUMNS)
+            check_stack(g->rows[r], &p, mix, g->wrong[r]);
     }
     product_free(&p);
 }
