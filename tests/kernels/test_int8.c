@@ -219,12 +219,13 @@ static void check_products(const struct weights *w, size_t n_cols, enum act_kind
     buffer_free(c.x);
 }
 
-/* By tiles: rows that are too long to be taken as a whole. */
-static void check_long_rows(const struct kern_row *row, bool panels, uint64_t *seed)
+/* By tiles: n_cols columns, compared with vectors alone. */
+static void check_tiles(const struct kern_row *row, bool panels, size_t k,
+                        size_t n_cols, uint64_t *seed)
 {
-    const struct shape s = {.n_rows = panels ? 16 : 3, .k = 18 * 256, .y_pad = 1};
+    const struct shape s = {.n_rows = panels ? 16 : 3, .k = k, .y_pad = 1};
     struct weights w = weights_new(row, &s, WEIGHTS_RANDOM, seed);
-    const struct columns c = columns_new(&s, 250);
+    const struct columns c = columns_new(&s, n_cols);
     float *values = floats_new(s.k);
 
     for (size_t j = 0; j < c.n; j++) {
@@ -244,6 +245,7 @@ static void int8_row(void **state)
 {
     static const size_t in_file[] = {1, 5, 17, 33}, in_panels[] = {16, 48, 32, 80};
     static const size_t n_cols[] = {1, 3, 8, 13, 37};
+    static const size_t tile_cols[] = {9, 10, 11, 12, 14, 15, 16, 17, 31, 32, 33};
     const struct kern_row *row = *state;
     const bool panels = row->op == KERN_OP_gemm_x16_int8;
     const bool few = trapping() && test_thin() > 1; /* tiles in software are slow */
@@ -274,8 +276,11 @@ static void int8_row(void **state)
         check_products(&w, test_thin() > 1 ? 133 : 530, ACTS_RANDOM, &seed);
         weights_free(&w);
     }
-    if (row->isa == KERN_ISA_amx_int8)
-        check_long_rows(row, panels, &seed);
+    if (row->isa != KERN_ISA_amx_int8)
+        return;
+    check_tiles(row, panels, 18 * 256, 250, &seed); /* not taken as a whole */
+    for (size_t i = 0; i < sizeof tile_cols / sizeof tile_cols[0]; i++)
+        check_tiles(row, panels, 512, tile_cols[i], &seed);
 }
 
 /* Weights that are no numbers are found in what comes out. */

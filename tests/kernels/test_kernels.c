@@ -372,6 +372,7 @@ static void run_group(struct group *g)
     static const size_t blocks[] = {1, 2, 3, 7, 8, 16, 17, 31, 33, 128, 345};
     static const size_t singles[] = {1, 3, 8, 31, 32, 64, 100, 257, 513, 1024, 2049};
     static const size_t cols[] = {1, 2, 3, 4, 5, 6, 7, 8, 13, 18};
+    static const size_t tile_cols[] = {9, 10, 11, 12, 14, 15, 16, 17, 31, 32, 33};
     const struct kern_row *row = g->rows[0]; /* what is asked here holds for all */
     const size_t n_cols = is_gemv(row) ? 1 : sizeof(cols) / sizeof(cols[0]);
     const size_t *rows = is_x16(row) ? in_panels : in_file;
@@ -437,6 +438,18 @@ static void run_group(struct group *g)
         run_product(g, pool, &s, 0, &seed);
         if (thin == 1)
             run_product(g, pool, &s, N_WEIGHT_KINDS, &seed);
+    }
+    /* by tiles: columns around the edges of one group and of two */
+    for (size_t c = 0; c < sizeof(tile_cols) / sizeof(tile_cols[0]) && has_tiles(g);
+         c++) {
+        const size_t block = pool->f.info->block_elems;
+        const struct shape s = {.n_rows = is_x16(row) ? 32 : 5,
+                                .k = (block == 256 ? 512 : 288 + block - 1) / block *
+                                     block,
+                                .n_cols = tile_cols[c],
+                                .y_pad = 2};
+
+        run_product(g, pool, &s, mix++, &seed);
     }
     /* super-blocks by tiles: rows that are too long to be taken as a whole */
     if (has_tiles(g) && pool->f.info->act == KERN_ACT_q8_256) {
