@@ -12,10 +12,12 @@
 #include "engine/base/jsonfile.h"
 #include "engine/quantize/quantmix.h"
 #include "harness/base/format.h"
+#include "harness/base/sysfile.h"
 #include "harness/stats/stats.h"
 #include "harness/machine/topology.h"
 #include "harness/measure/kernels/kernel_case.h"
 #include "harness/rows/report_rows.h"
+#include "kernels/kernels.h"
 #include "research/research.h"
 
 /* Undisturbed launches below this many have no quantiles worth the name. */
@@ -93,6 +95,9 @@ struct kernels {
     size_t n;
     struct row_extra extra;
     double peak_gops; /* of vectors, one thread; 0: not timed */
+    uint32_t levels;  /* of the machine, without tiles; 0: not known */
+    const char *path;
+    FILE *notes;
 };
 
 static const char *cell(const struct kernels *k, size_t i, int which)
@@ -112,6 +117,44 @@ static bool is_cold(const struct kernels *k, size_t i, const char *op)
 static bool is_by_tiles(const struct row *r)
 {
     return r->isa == KERN_ISA_amx_int8 || r->isa == KERN_ISA_amx_bf16;
+}
+
+/* By "+avx2 -avxvnni ...". */
+static uint32_t levels_of(const struct machine_key *key)
+{
+    uint32_t mask = 0;
+
+    for (int isa = 0; isa < KERN_N_ISA; isa++) {
+        char word[32];
+
+        snprintf(word, sizeof word, "+%s", isa_name((enum kern_isa)isa));
+        if (text_has_word(key->text[MACHINE_ISA], word))
+            mask |= 1u << isa;
+    }
+    return mask & ~ISA_TILE_LEVELS;
+}
+
+/* Whether it is of the level that the engine takes on this machine: a build without
+ * some rows times those of a lower level, which are no share of this machine's peak. */
+static bool is_of_best_level(const struct kernels *k, size_t i)
+{
+    const enum kern_format format = kern_format_by_name(cell(k, i, CELL_FORMAT));
+    const int isa = (int)k->rows[i].isa;
+    int best = isa;
+    size_t n;
+    const struct kern_entry *e = kern_entries(&n);
+
+    for (size_t j = 0; j < n; j++)
+        if (e[j].what == (int)format && (int)e[j].isa > best &&
+            (k->levels >> e[j].isa & 1) &&
+            !strcmp(kern_op_name(e[j].op), cell(k, i, CELL_OP)))
+            best = (int)e[j].isa;
+    if (best > isa && k->notes)
+        fprintf(k->notes,
+                "%s: %s of %s is left out, as it is by %s and the machine has %s\n",
+                k->path, cell(k, i, CELL_OP), cell(k, i, CELL_FORMAT),
+                row_isa_text(&k->rows[i]), isa_name((enum kern_isa)best));
+    return best == isa;
 }
 
 static void find_peak(struct kernels *k)
@@ -142,21 +185,26 @@ static enum status add_kernel(struct values *values, const struct kernels *k, si
     }
     snprintf(s.machine, sizeof s.machine, "%s", machine);
     return s.median > 0 && isfinite(s.median) && s.format != KERN_N_FMT &&
-                   has_threads(r)
+                   has_threads(r) && is_of_best_level(k, i)
                ? add(values, &s, err)
                : ST_OK;
 }
 
 static enum status add_kernels(struct values *values, const char *dir,
-                               const char *machine, struct err *err)
+                               const struct machine_key *key, FILE *notes,
+                               struct err *err)
 {
-    struct kernels k = {.extra = {.names = cell_names, .n = N_CELLS}};
-    char path[4096];
+    char path[4096], machine[SHARES_MACHINE_MAX];
+    struct kernels k = {.extra = {.names = cell_names, .n = N_CELLS},
+                        .levels = levels_of(key),
+                        .path = path,
+                        .notes = notes};
     enum status st;
 
     snprintf(path, sizeof path, "%s/kernels.csv", dir);
     if (access(path, F_OK))
         return ST_OK;
+    share_machine_name(key, machine, sizeof machine);
     st = row_csv_read_extra(path, &k.rows, &k.n, &k.extra, err);
     if (st == ST_OK)
         find_peak(&k);
@@ -177,10 +225,10 @@ static bool has_kernels_only(const char *dir)
     return !access(kernels, F_OK) && access(sweep, F_OK);
 }
 
-static enum status add_kernels_only(struct values *values, const char *dir,
+static enum status add_kernels_only(struct values *values, const char *dir, FILE *notes,
                                     struct err *err)
 {
-    char path[4096], machine[SHARES_MACHINE_MAX];
+    char path[4096];
     struct machine_key key;
     struct jsonfile f;
     enum status st;
@@ -190,8 +238,7 @@ static enum status add_kernels_only(struct values *values, const char *dir,
     if (st)
         return st;
     if (machine_key_read(&key, json_member(f.root, "topology")))
-        st = add_kernels(values, dir, share_machine_name(&key, machine, sizeof machine),
-                         err);
+        st = add_kernels(values, dir, &key, notes, err);
     else
         st = err_set(err, ST_INPUT, "%s does not describe a machine", path);
     jsonfile_free(&f);
@@ -265,13 +312,14 @@ static enum status reduce(struct shares *s, struct values *values, struct err *e
     return ST_OK;
 }
 
-static enum status add_path(struct values *values, const char *path, struct err *err)
+static enum status add_path(struct values *values, const char *path, FILE *notes,
+                            struct err *err)
 {
     struct result_set set;
     enum status st;
 
     if (has_kernels_only(path))
-        return add_kernels_only(values, path, err);
+        return add_kernels_only(values, path, notes, err);
     st = result_set_open(&set, path, RESULT_BY_RUN, err);
     for (size_t i = 0; i < set.n_parts && st == ST_OK; i++) {
         const struct result_part *part = &set.parts[i];
@@ -281,20 +329,20 @@ static enum status add_path(struct values *values, const char *path, struct err 
         if (st == ST_OK)
             st = add_rows(values, part, machine, err);
         if (st == ST_OK && part->run->dir)
-            st = add_kernels(values, part->run->dir, machine, err);
+            st = add_kernels(values, part->run->dir, &part->run->machine, notes, err);
     }
     result_set_free(&set);
     return st;
 }
 
 enum status shares_measure(struct shares *s, const char *const *paths, size_t n,
-                           struct err *err)
+                           FILE *notes, struct err *err)
 {
     struct values values = {NULL, 0, 0};
     enum status st = ST_OK;
 
     for (size_t i = 0; i < n && st == ST_OK; i++)
-        st = add_path(&values, paths[i], err);
+        st = add_path(&values, paths[i], notes, err);
     if (st == ST_OK)
         st = reduce(s, &values, err);
     free(values.v);
@@ -338,7 +386,7 @@ void shares_print(FILE *f, const struct shares *s)
 enum status research_shares(const struct research_options *o, struct err *err)
 {
     struct shares shares = {NULL, 0};
-    enum status st = shares_measure(&shares, o->paths, o->n_paths, err);
+    enum status st = shares_measure(&shares, o->paths, o->n_paths, stderr, err);
 
     if (st == ST_OK && !shares.n)
         st = err_set(err, ST_INPUT,

@@ -13,10 +13,12 @@
 #include "harness/decide/predict/shares.h"
 
 /* Shares of the undisturbed rows at the paths, and of kernels.csv next to them in
- * directories. Errors: those of result_set_open(), ST_INPUT (a machine is not known, or
- * nothing is of use), ST_NO_MEMORY. */
+ * directories. Kernels of a lower ISA level than the engine takes on their machine are
+ * left out, with a line for each in notes (NULL: none). Errors: those of
+ * result_set_open(), ST_INPUT (a machine is not known, or nothing is of use),
+ * ST_NO_MEMORY. */
 enum status shares_measure(struct shares *s, const char *const *paths, size_t n,
-                           struct err *err);
+                           FILE *notes, struct err *err);
 
 /* As a file that shares_load() reads. */
 void shares_print(FILE *f, const struct shares *s);
