@@ -83,8 +83,9 @@ void measured_close(struct measured *m);
 /* Whether weights, KV cache and scratch memory fit into room_bytes. */
 bool measured_fits(const struct measured *m, uint64_t room_bytes);
 
-/* The highest ISA level that kernels may be of: "avx512vnni". */
-const char *measured_isa(void);
+/* The highest of the levels `usable` that multiplies weights: "avx512vnni". AMX-INT8
+ * counts where it does so for a whole batch (slm_takes_tiles()), AMX-BF16 never. */
+const char *measured_isa(uint32_t usable, bool takes_tiles);
 
 /* ---- timing (measured_samples.c) ------------------------------------------------- */
 

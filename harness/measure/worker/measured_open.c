@@ -134,9 +134,10 @@ bool measured_fits(const struct measured *m, uint64_t room_bytes)
            room_bytes;
 }
 
-const char *measured_isa(void)
+const char *measured_isa(uint32_t usable, bool takes_tiles)
 {
-    const uint32_t isa = isa_usable();
+    const uint32_t isa =
+        usable & (takes_tiles ? ~(1u << KERN_ISA_amx_bf16) : ~ISA_TILE_LEVELS);
     const char *name = "";
 
     for (int i = 0; i < KERN_N_ISA; i++)

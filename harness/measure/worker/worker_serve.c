@@ -161,7 +161,10 @@ static enum status answer_open(struct server *v, const json_t *object, struct er
     snprintf(r.quant, sizeof r.quant, "%s", slm_info(v->measured.m)->quant);
     snprintf(r.residency, sizeof r.residency, "%s",
              weights_residency_name(slm_info(v->measured.m)->residency));
-    snprintf(r.isa, sizeof r.isa, "%s", measured_isa());
+    snprintf(r.isa, sizeof r.isa, "%s",
+             measured_isa(isa_usable(),
+                          slm_takes_tiles(v->measured.m,
+                                          (size_t)slm_info(v->measured.m)->n_batch)));
     r.weight_bytes = slm_info(v->measured.m)->weight_bytes;
     worker_send(json_pack("{s:o}", "ready", worker_ready_json(&r)));
     return ST_OK;

@@ -61,7 +61,9 @@ void point_note_model(struct point_worker *c)
         mem_huge_bytes(memory, bytes) >= bytes / 2)
         row->pages = MEM_PAGES_2M;
     note_nodes(row, memory, bytes);
-    row->isa = row_enum_value(&choices_isa, measured_isa());
+    row->isa = row_enum_value(
+        &choices_isa,
+        measured_isa(isa_usable(), slm_takes_tiles(c->model, (size_t)info->n_batch)));
     units_text(c->topo.unused_units, row->unused_units, sizeof row->unused_units);
     row->load_s = c->load_s;
 }

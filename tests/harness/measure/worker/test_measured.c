@@ -228,9 +228,25 @@ static void a_borrowed_model_stays_open(void **state)
     assert_false(measured_fits(&measured, 1 << 20));
 }
 
+/* With all levels of x86: tiles are named only where they multiply weights. */
+static void the_level_is_that_of_products(void **state)
+{
+    const uint32_t tiles = 1u << KERN_ISA_amx_int8 | 1u << KERN_ISA_amx_bf16;
+    const uint32_t vectors = (1u << KERN_ISA_amx_int8) - 1;
+
+    (void)state;
+    assert_string_equal(measured_isa(vectors | tiles, true), "amx_int8");
+    assert_string_equal(measured_isa(vectors | tiles, false), "avx512vbmi");
+    assert_string_equal(measured_isa(vectors | 1u << KERN_ISA_amx_bf16, false),
+                        "avx512vbmi");
+    assert_string_equal(measured_isa(vectors, false), "avx512vbmi");
+    assert_string_equal(measured_isa(1u << KERN_ISA_scalar, false), "scalar");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_level_is_that_of_products),
         cmocka_unit_test_setup_teardown(a_sample_is_at_its_depth, open_nano,
                                         close_nano),
         cmocka_unit_test_setup_teardown(decoding_goes_on_within_its_span, open_nano,
