@@ -112,6 +112,8 @@ static struct buffer multiply_by(const struct weights *w, const struct columns *
         w->row->fn.gemm_x16_int8(
             s->n_rows / KERN_PANEL_ROWS, s->k, w->w.p, c->n, c->x.p, c->stride, y.p,
             y_stride, (struct kern_prefetch){.distance = s->x_pad ? 1024 : 0});
+    if (trap_holds_tiles())
+        fail_msg("%s leaves tiles configured", w->row->name);
     for (size_t j = 0; j + 1 < c->n; j++)
         for (size_t i = s->n_rows; i < y_stride; i++)
             if (((float *)y.p)[j * y_stride + i] != UNTOUCHED)

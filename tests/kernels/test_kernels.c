@@ -332,6 +332,9 @@ static void run_product(struct group *g, const struct pool *pool, const struct s
         g->running = g->rows[r];
         run_row(g->rows[r], &p, mix);
         check_product(g->rows[r], &p, what, g->wrong[r]);
+        if (trap_holds_tiles())
+            snprintf(g->wrong[r], TEXT_BYTES, "%s leaves tiles configured",
+                     g->rows[r]->name);
         if (g->wrong[r][0] == '\0')
             check_tiles(g->rows[r], &p, mix, g->wrong[r]);
         if (g->wrong[r][0] == '\0' && s->n_cols <= FEW_COLUMNS)

@@ -13,10 +13,12 @@
 
 #include "kernels/half.h"
 #include "kernels/kernels.h"
+#include "tests/support/traps/traps.h"
 
 #define EPS 0x1p-24
 
-/* The rows of op that can run here, one after another; *at starts at 0. */
+/* The rows of op that can run here, or those of a trap's level (traps.h), one after
+ * another; *at starts at 0. */
 static const struct kern_row *next_row(enum kern_op op, size_t *at)
 {
     size_t n;
@@ -25,7 +27,8 @@ static const struct kern_row *next_row(enum kern_op op, size_t *at)
     while (*at < n) {
         const struct kern_row *row = &rows[(*at)++];
 
-        if (row->op == op && isa_usable() >> row->isa & 1)
+        if (row->op == op &&
+            (trapping() ? !trap_leaves_out(row->isa) : isa_usable() >> row->isa & 1))
             return row;
     }
     return NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * amx_trap.h - AMX-INT8 on x86 CPUs that lack it
+ * amx_trap.h - AMX-INT8 and AMX-BF16 on x86 CPUs that lack them
  *
  * As avxvnni_trap.h has it: amx_trap() installs a handler of SIGILL that does what the
  * instruction would and goes on behind it, so that the very objects of the level are
@@ -9,6 +9,7 @@
  *   49 /0 memory   LDTILECFG (none)      49 C0          TILERELEASE (none)
  *   49 11:rrr:000  TILEZERO (F2)         5E 11:rrr:bbb  TDPBSSD (F2), TDPBSUD (F3)
  *   4B /r memory   TILELOADD (F2), TILESTORED (F3)
+ *   5C 11:rrr:bbb  TDPBF16PS (F3)
  *
  * A CPU that has AMX rejects all but LDTILECFG and TILERELEASE in a process without the
  * kernel's leave; what is configured is in the signal frame then.
@@ -78,15 +79,21 @@ static void amx_store(int t, uint8_t *to, size_t stride)
         memcpy(to + r * stride, amx_state.tile[t][r], amx_state.row_bytes[t]);
 }
 
-/* Bytes of b are signed or not, those of a are. False: shapes do not match, which
- * raises the same signal where tiles are real. */
+/* Shapes that do not match raise the same signal where tiles are real. */
+static bool amx_fits(int dst, int a, int b)
+{
+    return dst != a && dst != b && a != b && amx_state.rows[a] == amx_state.rows[dst] &&
+           amx_state.rows[b] == amx_state.row_bytes[a] / 4 &&
+           amx_state.row_bytes[b] == amx_state.row_bytes[dst];
+}
+
+/* Bytes of b are signed or not, those of a are. */
 static bool amx_dot(int dst, int a, int b, bool is_signed)
 {
     const size_t m = amx_state.rows[dst], n = amx_state.row_bytes[dst] / 4,
                  k = amx_state.row_bytes[a] / 4;
 
-    if (dst == a || dst == b || a == b || amx_state.rows[a] != m ||
-        amx_state.rows[b] != k || amx_state.row_bytes[b] != 4 * n)
+    if (!amx_fits(dst, a, b))
         return false;
     for (size_t i = 0; i < m; i++) {
         uint32_t sum[16];
@@ -104,6 +111,55 @@ static bool amx_dot(int dst, int a, int b, bool is_signed)
     return true;
 }
 
+/* A row of sums += a row of pairs of bf16 times a tile of pairs. Products of first and
+ * of second numbers are added up apart and rounded once each: a product of two bf16 is
+ * a float. */
+static __attribute__((noinline)) void amx_dot_row(float sum[16], const uint32_t *row,
+                                                  uint8_t (*b)[64], size_t k, size_t n)
+{
+    float of[2][16] = {{0}};
+
+    for (size_t e = 0; e < k; e++) {
+        uint32_t w[2][16], x[2] = {row[e] << 16, row[e] & 0xffff0000};
+        float fw[2][16], fx[2];
+
+        memcpy(w[1], b[e], sizeof(w[1]));
+        for (size_t j = 0; j < 16; j++) {
+            w[0][j] = w[1][j] << 16;
+            w[1][j] &= 0xffff0000;
+        }
+        memcpy(fw, w, sizeof(fw));
+        memcpy(fx, x, sizeof(fx));
+        for (size_t i = 0; i < 2; i++)
+            for (size_t j = 0; j < 16; j++)
+                of[i][j] += fx[i] * fw[i][j];
+    }
+    for (size_t j = 0; j < n; j++)
+        sum[j] += of[0][j] + of[1][j];
+}
+
+/* Whatever MXCSR is: to nearest, no signals, denormals are and become zero. */
+static bool amx_dot_bf16(int dst, int a, int b)
+{
+    const unsigned before = __builtin_ia32_stmxcsr();
+
+    if (!amx_fits(dst, a, b))
+        return false;
+    __builtin_ia32_ldmxcsr(0x9fc0);
+    for (size_t i = 0; i < amx_state.rows[dst]; i++) {
+        uint32_t row[16];
+        float sum[16];
+
+        memcpy(row, amx_state.tile[a][i], sizeof(row));
+        memcpy(sum, amx_state.tile[dst][i], sizeof(sum));
+        amx_dot_row(sum, row, amx_state.tile[b], amx_state.rows[b],
+                    amx_state.row_bytes[dst] / 4);
+        memcpy(amx_state.tile[dst][i], sum, sizeof(sum));
+    }
+    __builtin_ia32_ldmxcsr(before);
+    return true;
+}
+
 /* Executes the instruction at p; returns its length, 0 if it is none of these. */
 static size_t amx_execute(const struct vnni_frame *f, const uint8_t *p)
 {
@@ -115,7 +171,7 @@ static size_t amx_execute(const struct vnni_frame *f, const uint8_t *p)
     uint8_t *at = NULL;
 
     if (p[0] != 0xc4 || (p[1] & 31) != 2 || (p[2] & 0x84) != 0 ||
-        (p[3] != 0x49 && p[3] != 0x4b && p[3] != 0x5e))
+        (p[3] != 0x49 && p[3] != 0x4b && p[3] != 0x5c && p[3] != 0x5e))
         return 0;
     if (in_memory)
         at = amx_address(f, p + 4, x, b, &stride, &end);
@@ -131,6 +187,8 @@ static size_t amx_execute(const struct vnni_frame *f, const uint8_t *p)
         amx_load(reg, at, stride);
     else if (p[3] == 0x4b && prefix == AMX_F3 && in_memory)
         amx_store(reg, at, stride);
+    else if (p[3] == 0x5c && prefix == AMX_F3 && !in_memory)
+        return amx_dot_bf16(reg, rm, ~(p[2] >> 3) & 15) ? 5 : 0;
     else if (p[3] != 0x5e || in_memory || (prefix != AMX_F2 && prefix != AMX_F3) ||
              !amx_dot(reg, rm, ~(p[2] >> 3) & 15, prefix == AMX_F2))
         return 0;

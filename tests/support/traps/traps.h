@@ -3,8 +3,8 @@
  * traps.h - the rows of a level that this CPU lacks, with a stand-in for what is
  * missing
  *
- * SLM_TEST_TRAP=avxvnni or amx_int8: the rows of that level only, whose missing
- * instructions avxvnni_trap.h or amx_trap.h stands in for.
+ * SLM_TEST_TRAP=avxvnni, amx_int8 or amx_bf16: the rows of that level only, whose
+ * missing instructions avxvnni_trap.h or amx_trap.h stands in for.
  */
 #ifndef SLM_TESTS_TRAPS_H
 #define SLM_TESTS_TRAPS_H
@@ -37,6 +37,7 @@ static inline const struct trap *trap_named(void)
     static const struct trap traps[] = {
         {KERN_ISA_avxvnni, KERN_ISA_avx2, avxvnni_trap},
         {KERN_ISA_amx_int8, KERN_ISA_avx512vbmi, amx_trap},
+        {KERN_ISA_amx_bf16, KERN_ISA_avx512bf16, amx_trap},
     };
 
     for (size_t i = 0; i < sizeof(traps) / sizeof(traps[0]); i++)
@@ -53,7 +54,7 @@ static inline const char *trap_refused(void)
     const struct trap *t = trap_named();
 
     if (t == NULL)
-        return "the only traps are avxvnni and amx_int8";
+        return "the only traps are avxvnni, amx_int8 and amx_bf16";
     if ((isa_usable() >> t->needs & 1) == 0)
         return "this CPU lacks what the level builds on";
     if ((isa_usable() >> t->isa & 1) != 0)
@@ -71,6 +72,17 @@ static inline void trap_set(void)
 #if defined(__x86_64__)
     if (trapping())
         trap_named()->set();
+#endif
+}
+
+/* Whether a row that has returned left tiles configured: a thread that sleeps would
+ * keep its core from sleeping deeply. */
+static inline bool trap_holds_tiles(void)
+{
+#if defined(__x86_64__)
+    return amx_state.is_configured;
+#else
+    return false;
 #endif
 }
 
