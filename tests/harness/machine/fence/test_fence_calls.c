@@ -173,7 +173,7 @@ struct found {
     enum status status;
     bool seccomp;
     int error[N_CALLS], cloned[N_CLONES];
-    int forked, thread, signalled;
+    int forked, thread, signalled, tiles[2];
     enum status pool;
     bool as_pinned;
 };
@@ -206,6 +206,17 @@ static int try_clone(long flags)
     if (!pid)
         _exit(0);
     return pid < 0 ? errno : 0;
+}
+
+/* Requests the use of tiles (AMX), as detection does, which may be first within the
+ * fence: the kernel's own answer, 0 where the CPU has tiles. */
+static int request_tiles(void)
+{
+#ifdef SYS_arch_prctl
+    return syscall(SYS_arch_prctl, 0x1023 /* ARCH_REQ_XCOMP_PERM */, 18) ? errno : 0;
+#else
+    return 0;
+#endif
 }
 
 static void *do_nothing(void *arg)
@@ -275,9 +286,11 @@ static void fence_and_try(struct found *f, bool writer)
     struct fence_state state = {.seccomp = true};
     struct err err = ERR_INIT;
 
+    f->tiles[0] = request_tiles();
     f->status = writer ? fence_enter_calls(-1, &err)
                        : fence_enter(&(struct fence){.keeps_user = true}, &state, &err);
     f->seccomp = state.seccomp;
+    f->tiles[1] = request_tiles();
     if (f->status == ST_OK)
         try_all(f, writer);
 }
@@ -309,6 +322,8 @@ static void check(bool writer)
             fail_msg("%s: %s instead of %s", calls[i].what, strerror(f.error[i]),
                      strerror(expected));
     }
+    assert_int_equal(f.tiles[1], f.tiles[0]);
+    assert_true(f.tiles[1] != EPERM && f.tiles[1] != ENOSYS);
     assert_int_equal(f.thread, 0);
     assert_int_equal(f.signalled, 0);
     assert_int_equal(f.pool, ST_OK);
