@@ -20,7 +20,9 @@
 
 #define PRESUMED 64 /* columns */
 
-const size_t tile_sizes[TILE_N_SIZES] = {2, 4, 8, 16, 32, SUMS_INT8_COLUMNS};
+const size_t tile_sizes[TILE_N_SIZES] = {
+    2, 4, 8, 16, 32, SUMS_INT8_COLUMNS, 128, 256, 512,
+};
 
 /* ---- the rule -------------------------------------------------------------------- */
 
@@ -43,12 +45,12 @@ static double median_ratio(int size, size_t n_rounds,
     return n_rounds % 2 ? v[n_rounds / 2] : (v[n_rounds / 2 - 1] + v[n_rounds / 2]) / 2;
 }
 
-size_t tile_choose(size_t presumed, int first, size_t n_rounds,
+size_t tile_choose(size_t presumed, int first, int end, size_t n_rounds,
                    const struct tile_times times[][TILE_N_SIZES])
 {
     size_t from = TILES_NEVER;
 
-    for (int i = TILE_N_SIZES - 1; i >= first; i--) {
+    for (int i = end - 1; i >= first; i--) {
         const double most =
             tile_sizes[i] >= presumed ? 1 / (1 - TILE_MARGIN) : 1 - TILE_MARGIN;
 
@@ -90,25 +92,26 @@ static double time_of(const struct product *p, kern_gemm_x16_fn *gemm, size_t n)
     return ns > 0 ? (double)ns : 1;
 }
 
-static size_t measure(const struct product *p, size_t presumed, int first)
+static size_t measure(const struct product *p, size_t presumed, int first, int end)
 {
     struct tile_times times[N_ROUNDS][TILE_N_SIZES];
 
     _Static_assert(N_ROUNDS <= TILE_MAX_ROUNDS, "the rule takes as many");
-    time_of(p, p->vectors, tile_sizes[TILE_N_SIZES - 1]); /* fills the caches */
-    time_of(p, p->tiles, tile_sizes[TILE_N_SIZES - 1]);
+    time_of(p, p->vectors, tile_sizes[end - 1]); /* fills the caches */
+    time_of(p, p->tiles, tile_sizes[end - 1]);
     for (int round = 0; round < N_ROUNDS; round++)
-        for (int i = first; i < TILE_N_SIZES; i++) {
+        for (int i = first; i < end; i++) {
             times[round][i].vectors = time_of(p, p->vectors, tile_sizes[i]);
             times[round][i].tiles = time_of(p, p->tiles, tile_sizes[i]);
         }
-    return tile_choose(presumed, first, N_ROUNDS, (const void *)times);
+    return tile_choose(presumed, first, end, N_ROUNDS, (const void *)times);
 }
 
 size_t tile_measure(enum kern_format fmt, enum kern_act act, kern_gemm_x16_fn *vectors,
-                    kern_gemm_x16_fn *tiles, size_t presumed, int first)
+                    kern_gemm_x16_fn *tiles, size_t presumed, int first, bool late)
 {
-    const size_t n = tile_sizes[TILE_N_SIZES - 1], rows = N_PANELS * KERN_PANEL_ROWS;
+    const size_t n = tile_sizes[(late ? TILE_N_SIZES : TILE_LATE) - 1],
+                 rows = N_PANELS * KERN_PANEL_ROWS;
     const size_t panel_bytes = KERN_ALIGN64(rows * kern_format_bytes(fmt, K));
     const size_t stride = kern_act_bytes(act, K);
     struct err ignored = ERR_INIT;
@@ -131,7 +134,9 @@ size_t tile_measure(enum kern_format fmt, enum kern_act act, kern_gemm_x16_fn *v
     fill(p.x, K);
     for (size_t j = 1; j < n; j++)
         memcpy((unsigned char *)p.x + j * stride, p.x, K);
-    from = measure(&p, presumed, first);
+    from = measure(&p, presumed, first, TILE_LATE);
+    if (from == TILES_NEVER && late)
+        from = measure(&p, TILES_NEVER, TILE_LATE, TILE_N_SIZES);
     mem_free(&memory);
     return from;
 }
@@ -165,7 +170,7 @@ size_t tile_columns(enum kern_format fmt, enum slm_sums sums, uint32_t isa_mask)
         *known = (struct known){
             isa_mask, tile_measure(fmt, act, by_vectors, by_tiles,
                                    act == KERN_ACT_q8_256 ? PRESUMED : TILES_NEVER,
-                                   int8 ? TILE_N_SIZES - 1 : 0)};
+                                   int8 ? TILE_LATE - 1 : 0, !int8)};
     from = known->from;
     pthread_mutex_unlock(&mutex);
     return from;
