@@ -172,6 +172,11 @@ bool slm_takes_tiles(const struct slm *m, size_t n_tokens)
     return forward_takes_tiles(m->forward, n_tokens);
 }
 
+bool slm_attends_by_tiles(const struct slm *m)
+{
+    return forward_attends_by_tiles(m->forward);
+}
+
 bool slm_prefetches(const struct slm *m, enum kern_format fmt)
 {
     return forward_prefetches(m->forward, fmt);

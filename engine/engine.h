@@ -267,6 +267,9 @@ void slm_get_tuning(const struct slm *m, struct slm_tuning *tuning);
  * each, and stays in this process (tile_rule.h). */
 bool slm_takes_tiles(const struct slm *m, size_t n_tokens);
 
+/* Whether attention of a prompt multiplies by tiles (AMX-BF16): that over latents. */
+bool slm_attends_by_tiles(const struct slm *m);
+
 /* Most seconds that measuring the prefetch takes, unless memory is very slow. */
 #define SLM_PREFETCH_BUDGET_S 0.3
 

@@ -91,6 +91,9 @@ void forward_get_tuning(const struct forward *f, struct slm_tuning *tuning);
 /* As slm_takes_tiles(). */
 bool forward_takes_tiles(const struct forward *f, size_t n_tokens);
 
+/* As slm_attends_by_tiles(). */
+bool forward_attends_by_tiles(const struct forward *f);
+
 /* As slm_measure_prefetch() and slm_prefetches(), on the threads in use. */
 enum status forward_measure_prefetch(struct forward *f, double budget_s,
                                      uint64_t cache_bytes, struct err *err);

@@ -94,6 +94,11 @@ bool forward_takes_tiles(const struct forward *f, size_t n_tokens)
     return takes;
 }
 
+bool forward_attends_by_tiles(const struct forward *f)
+{
+    return f->dot_tiles[KERN_KV_f16] != NULL;
+}
+
 void forward_get_tuning(const struct forward *f, struct slm_tuning *tuning)
 {
     *tuning = f->tuning;

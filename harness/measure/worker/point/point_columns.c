@@ -135,17 +135,27 @@ static void note_speculation(struct point_worker *c)
                          &row->spec_speedup_hi);
 }
 
-/* Tiles that do not multiply this step: vectors are faster, or they are switched off.
- */
-static void note_unused_tiles(struct row *row)
+void point_note_unused(struct row *row, const char *unit)
 {
     char others[sizeof row->unused_units];
 
     snprintf(others, sizeof others, "%s", row->unused_units);
-    if (strstr(others, "AMX-INT8"))
+    if (strstr(others, unit))
         return;
-    snprintf(row->unused_units, sizeof row->unused_units, "AMX-INT8%s%.80s",
+    snprintf(row->unused_units, sizeof row->unused_units, "%s%s%.80s", unit,
              *others ? " " : "", others);
+}
+
+/* Tiles that do not multiply in this step: vectors are faster, they are switched off,
+ * or attention is of a kind that leaves them idle. */
+static void note_unused_tiles(struct point_worker *c)
+{
+    const uint32_t levels = isa_detected();
+
+    if (levels >> KERN_ISA_amx_bf16 & 1 && !slm_attends_by_tiles(c->model))
+        point_note_unused(&c->row, "AMX-BF16");
+    if (levels >> KERN_ISA_amx_int8 & 1 && !(c->vectors_gops > 0))
+        point_note_unused(&c->row, "AMX-INT8");
 }
 
 /* Medians of passes before, between and after the samples so far. */
@@ -165,8 +175,8 @@ static void note_roofs(struct point_worker *c)
     }
     if (c->vectors_gops > 0)
         row->roof_vectors_gops = c->vectors_gops;
-    else if (c->n_roof_gops && c->model && isa_detected() >> KERN_ISA_amx_int8 & 1)
-        note_unused_tiles(row);
+    if (c->n_roof_gops && c->model)
+        note_unused_tiles(c);
 }
 
 void point_report(struct point_worker *c)

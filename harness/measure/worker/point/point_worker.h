@@ -172,6 +172,9 @@ void point_note_stream(struct point_worker *c);
  * they have none. */
 void point_note_energy(struct point_worker *c);
 
+/* Names a unit in the row's unused_units, once, before the others. */
+void point_note_unused(struct row *row, const char *unit);
+
 /* Sends the columns and the facts so far. */
 void point_report(struct point_worker *c);
 

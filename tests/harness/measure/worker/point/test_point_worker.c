@@ -88,9 +88,30 @@ static void what_a_token_takes(void **state)
     free(c);
 }
 
+static void idle_units_are_named_once(void **state)
+{
+    static const char all[] = "AMX-INT8 AMX-BF16 AMX-FP16 AVX512-FP16 AVX-VNNI-INT8 "
+                              "AVX-VNNI-INT16 AVX10.2";
+    struct row r = {.unused_units = ""};
+
+    (void)state;
+    point_note_unused(&r, "AMX-BF16");
+    assert_string_equal(r.unused_units, "AMX-BF16");
+    for (int i = 0; i < 2; i++) {
+        point_note_unused(&r, "AMX-INT8");
+        point_note_unused(&r, "AMX-BF16");
+        assert_string_equal(r.unused_units, "AMX-INT8 AMX-BF16");
+    }
+    strcpy(r.unused_units, strstr(all, "AMX-FP16"));
+    point_note_unused(&r, "AMX-BF16");
+    point_note_unused(&r, "AMX-INT8");
+    assert_string_equal(r.unused_units, all);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(idle_units_are_named_once),
         cmocka_unit_test(probe_size),
         cmocka_unit_test(passes_beside_samples),
         cmocka_unit_test(what_a_token_takes),
