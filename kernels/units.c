@@ -27,6 +27,8 @@ static const struct unit {
     {"AVX512-FP16", "avx512_fp16", UNIT_LEAF7_EDX, 1u << 23, XCR0_ZMM},
     {"AVX-VNNI-INT8", NULL, UNIT_LEAF7_1_EDX, 1u << 4, XCR0_YMM},
     {"AVX-VNNI-INT16", NULL, UNIT_LEAF7_1_EDX, 1u << 10, XCR0_YMM},
+    /* the last two in 512 bits; AVX10.1 has no products beyond those of AVX-512 */
+    {"AVX10.2", NULL, UNIT_AVX10, 1u << 2, XCR0_ZMM},
     {"SVE", "sve", UNIT_LEAF7_EDX, 0, 0},
     {"SVE2", "sve2", UNIT_LEAF7_EDX, 0, 0},
     {"SME", "sme", UNIT_LEAF7_EDX, 0, 0},
@@ -89,11 +91,19 @@ uint32_t units_of_flags(const char *flags)
     return found;
 }
 
+uint32_t units_avx10(uint32_t leaf7_1_edx, uint32_t leaf24_ebx)
+{
+    const uint32_t version = leaf24_ebx & 0xff;
+
+    return !(leaf7_1_edx >> 19 & 1) ? 0 : version < 31 ? (2u << version) - 2 : ~1u;
+}
+
 #ifdef SLM_HAVE_LIBCPUID
 /* libcpuid has names for few of these; its raw leaves lack subleaf 1. */
 uint32_t units_detect(const char *flags)
 {
     uint32_t leaf0[4] = {0}, leaf1[4] = {1}, leaf7[4] = {7}, leaf7_1[4] = {7, 0, 1};
+    uint32_t leaf24[4] = {0x24};
     struct unit_registers r = {0};
 
     (void)flags;
@@ -110,6 +120,9 @@ uint32_t units_detect(const char *flags)
         cpu_exec_cpuid_ext(leaf7_1);
         r.value[UNIT_LEAF7_1_EAX] = leaf7_1[0];
         r.value[UNIT_LEAF7_1_EDX] = leaf7_1[3];
+        if (leaf0[0] >= 0x24)
+            cpu_exec_cpuid_ext(leaf24);
+        r.value[UNIT_AVX10] = units_avx10(leaf7_1[3], leaf24[1]);
     }
     return units_of_registers(&r);
 }

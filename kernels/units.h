@@ -25,10 +25,11 @@ enum unit_register {
     UNIT_LEAF7_EDX,
     UNIT_LEAF7_1_EAX,
     UNIT_LEAF7_1_EDX,
+    UNIT_AVX10, /* no register: a bit for each version that the CPU has */
     UNIT_N_REGISTERS
 };
 
-/* What CPUID and XGETBV say: leaf 7 subleaf 0, leaf 7 subleaf 1, XCR0. */
+/* What CPUID and XGETBV say: leaf 7 subleaf 0, leaf 7 subleaf 1, leaf 0x24, XCR0. */
 struct unit_registers {
     uint32_t value[UNIT_N_REGISTERS];
     uint32_t xcr0; /* low half: registers that the OS saves */
@@ -37,9 +38,13 @@ struct unit_registers {
 /* A bit for each unit, by CPUID and XCR0: x86 only. */
 uint32_t units_of_registers(const struct unit_registers *r);
 
+/* UNIT_AVX10 by leaf 7 subleaf 1 EDX, which has AVX10 or not, and leaf 0x24 EBX, which
+ * has the version. */
+uint32_t units_avx10(uint32_t leaf7_1_edx, uint32_t leaf24_ebx);
+
 /* The same by the flags of /proc/cpuinfo ("flags" of x86, "Features" of Arm), which the
- * kernel lists where the OS saves the registers. Linux has no flags for AVX-VNNI-INT8
- * and AVX-VNNI-INT16. */
+ * kernel lists where the OS saves the registers. Linux has no flags for AVX-VNNI-INT8,
+ * AVX-VNNI-INT16 and AVX10. */
 uint32_t units_of_flags(const char *flags);
 
 /* This machine's: by CPUID on x86, else by flags. */

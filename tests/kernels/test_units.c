@@ -46,6 +46,17 @@ static void registers_of_cpus(void **state)
     found(&sapphire_rapids, "AMX-FP16 AVX512-FP16");
     zen5.xcr0 = 0x7;
     found(&zen5, "");
+
+    /* AVX10.1 is AVX-512 by another name; 10.2 has more products */
+    assert_int_equal(units_avx10(0, 0x70002), 0);
+    assert_int_equal(units_avx10(1u << 19, 0), 0);
+    assert_int_equal(units_avx10(1u << 19, 0xff), ~1u);
+    sapphire_rapids.value[UNIT_AVX10] = units_avx10(1u << 19, 0x70001);
+    found(&sapphire_rapids, "AMX-FP16 AVX512-FP16");
+    sapphire_rapids.value[UNIT_AVX10] = units_avx10(1u << 19, 0x70002);
+    found(&sapphire_rapids, "AMX-FP16 AVX512-FP16 AVX10.2");
+    sapphire_rapids.value[UNIT_AVX10] = units_avx10(1u << 19, 0x70003);
+    found(&sapphire_rapids, "AMX-FP16 AVX512-FP16 AVX10.2");
 }
 
 static void flags_of_cpus(void **state)
