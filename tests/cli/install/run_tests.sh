@@ -35,6 +35,7 @@ one_test one passes true
 one_test one test@cpu true
 one_test two passes true
 run 0 "3 passed, 0 failed, 0 skipped"
+! grep -q "tiles" out || fail "tiles that no test runs: $(cat out)"
 ! grep -q "^unstable\|^--- once more" out || fail "what passed ran again: $(cat out)"
 
 # ---- those that failed once are named, counted once, and no failure, in both folders
@@ -57,3 +58,17 @@ one_test one fails false
 run 1 "5 passed, 1 failed, 1 skipped"
 ! grep -q "^unstable: fails " out || fail "what failed twice is called unstable: $(cat out)"
 grep -q "^unstable: once " out || fail "next to a failure, what passed alone is not named"
+
+# ---- whether kernels by tiles ran, and how
+rm -f build/*/CTestTestfile.cmake
+one_test one test_kernels@amx_int8 true
+one_test two passes true
+run 0 "2 passed, 0 failed, 0 skipped"
+grep -qx "kernels by tiles (AMX): emulated, as this CPU has none" out || fail "no word of tiles: $(cat out)"
+rm -f build/one/CTestTestfile.cmake
+one_test one test_kernels@amx_int8 "exit 77"
+echo 'set_tests_properties(test_kernels@amx_int8 PROPERTIES SKIP_RETURN_CODE 77)' >>build/one/CTestTestfile.cmake
+run 0 "1 passed, 0 failed, 1 skipped"
+how="not run, as this CPU has neither AMX nor AVX-512 VBMI"
+! grep -qw amx_int8 /proc/cpuinfo || how="run on this CPU"
+grep -qx "kernels by tiles (AMX): $how" out || fail "not '$how': $(cat out)"
