@@ -3,7 +3,7 @@
 #
 # bench-research: counts depend on the seed alone, an interrupted run continues where it
 # was, and a recorded machine is one more; change points and thresholds; shares of
-# measured sweeps.
+# measured sweeps; what kernels by tiles execute.
 . "$SRC/tests/cli/lib.sh"
 BENCH=${RESEARCH:?}
 export SLMBENCH_CACHE=$WORK/cache
@@ -168,4 +168,31 @@ not_mutated "nowhere.a is not a file" new.csv --kernels nowhere.a
 not_mutated "new.csv has no rows of mutants" new.csv --table
 printf 'a.c,1,7' >>mutants.csv
 not_mutated "line 8 is not a whole row" mutants.csv --table
+
+# ---- what a step of tiles executes, in a made-up listing
+python3 -B - "$SRC/research/tile-counts" <<'END'
+import runpy, sys
+tool = runpy.run_path(sys.argv[1], run_name="tile_counts")
+def listing(body):
+    lines = ["vmovups (%rax),%zmm0"] + body + ["prefetcht0 (%rax)", "lea 0x8(%rax),%rax", "jne    7"]
+    return "0000000000000000 <kern_x>:\n" + "".join(f" {7 * i:x}:\t{l}\n" for i, l in enumerate(lines)) + "\n"
+def step(body):
+    return tool["find_step"](tool["read_function"](listing(body), "kern_x"))
+a, b = "tileloadd (%rax,%rbx,1),%tmm4", "tileloadd (%rax,%rbx,1),%tmm6"
+store, add = "tilestored %tmm0,(%rax,%rbx,1)", "vcvtdq2ps (%rsp),%zmm1"
+two = [a] * 4 + [b] * 16 + ["tdpbsud %tmm6,%tmm4,%tmm0"] * 16 + [store] * 4
+n = step(two + [add] * 200 + ["vmovaps %zmm0,(%rsp)"] * 9)
+assert (n["products"], n["tiles of A"], n["tiles of B"], n["loads"], n["vectors"], n["stores"]) == \
+    (16, 4, 16, 200, 200, 9), n
+assert tool["bound"](n) == (260, 128 / 260), tool["bound"](n)      # loads: (20 * 16 + 200) / 2
+assert tool["bound"](step(two)) == (256, 128 / 256)                # products
+one = [a] * 8 + [b] * 8 + ["tdpbssd %tmm6,%tmm4,%tmm0"] * 16 + [store] * 4
+assert tool["bound"](step(one + ["vpaddd %zmm0,%zmm1,%zmm2"] * 600)) == (300, 256 / 300) # vectors
+blocks = [a, b, "tdpbssd %tmm6,%tmm4,%tmm0", store] * 8
+assert step(blocks + [add] * 64) is None                           # of 8 columns
+assert tool["bound"](step(blocks + [add] * 128)) == (160, 64 / 160) # (8 * 16 + 8 * 8 + 128) / 2
+assert step([add]) is None and tool["read_function"]("", "kern_x") == []
+END
+! python3 -B "$SRC/research/tile-counts" nowhere 2>err || fail "a build that is not there is counted"
+grep -qF "nowhere has no kernels of amx_int8" err || fail "odd: $(cat err)"
 rm -rf "$WORK"
