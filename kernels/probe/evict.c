@@ -16,8 +16,8 @@
 #define LINE_BYTES 64u /* of every x86-64 CPU that has CLFLUSHOPT */
 
 /* CPUID leaf 7, EBX bit 23. A hypervisor that hides it leaves CLFLUSH, which is ordered
- * and several times slower. Asked once: a hypervisor answers CPUID itself, which takes
- * as long as flushing hundreds of lines. */
+ * and several times slower. Asked once: a hypervisor answers CPUID itself, at the
+ * cost of hundreds of flushed lines. */
 static bool has_clflushopt(void)
 {
     static atomic_int known; /* 0: not asked yet; 1: no; 2: yes */
