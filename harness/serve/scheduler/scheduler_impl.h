@@ -185,6 +185,7 @@ struct scheduler {
     double plain_work;  /* of the step without drafts, */
     int n_plain;        /* which gives this many tokens */
     double guessed_s;   /* that the step's guesses take, as passes like them do */
+    double lasted;      /* the last step, as a multiple of what is usual */
     double gained_s;    /* by all drafts so far; < 0: lost */
     int32_t n_shared;   /* ids that the draft model knows, too */
     int32_t *draft_ids; /* [n_batch] of a pass of the draft model */
@@ -310,8 +311,15 @@ void scheduler_plan_drafts(struct scheduler *s, double plain_work);
 /* Fill the drafts that are planned; some become shorter. Seconds that it took. */
 double scheduler_make_drafts(struct scheduler *s);
 
+/* A pass of what guesses took this long. One that took much longer than was expected
+ * was interrupted, or the first of its kind. */
+void scheduler_count_guess(struct scheduler *s, double work, double took);
+
 /* Whether the logits of a part's next row continue what has been drawn; *row: which. */
 bool completion_follows_draft(const struct completion *c, int *row);
+
+/* A step of that work took step_s without its guesses. */
+void scheduler_count_cost(struct scheduler *s, double work, double step_s);
 
 /* After all are drawn: which tokens of a part stay in its sequence, and the
  * acceptance of drafts. With mu held. */

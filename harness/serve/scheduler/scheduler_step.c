@@ -370,12 +370,13 @@ static void keep_parts(struct scheduler *s)
     }
 }
 
-static void count_cost(struct scheduler *s, double work, double step_s)
+void scheduler_count_cost(struct scheduler *s, double work, double step_s)
 {
     if (s->limited)
         step_cost_add_limited(&s->cost, work, step_s);
     else
         step_cost_add(&s->cost, work, step_s);
+    s->lasted = step_s / step_cost_usual_s(&s->cost, work);
 }
 
 enum status scheduler_step(struct scheduler *s, struct err *err)
@@ -399,7 +400,8 @@ enum status scheduler_step(struct scheduler *s, struct err *err)
 
         draw_all(s);
         keep_parts(s);
-        count_cost(s, work, scheduler_seconds(begin_ns, clock_ns()) - draft_s);
+        scheduler_count_cost(s, work,
+                             scheduler_seconds(begin_ns, clock_ns()) - draft_s);
     }
     pthread_mutex_lock(&s->mu);
     if (!st) {

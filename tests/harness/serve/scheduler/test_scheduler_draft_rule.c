@@ -36,7 +36,7 @@ static void test_times_are_known(void **state)
     open_served(&d, &set);
     s = open_scheduler(&d, &set, false);
     for (int w = 1; w <= 8; w *= 2) {
-        assert_true(s->cost.classes[(size_t)(2 * log2(w))].lasts);
+        assert_true(s->cost.classes[w - 1].lasts);
         assert_true(step_cost_s(&s->cost, w) > 0);
     }
     assert_true(step_cost_s(&s->guess_cost, 1) > 0);
@@ -63,7 +63,9 @@ static int planned_by_model(int n_text, double read_s, double gained_s, int *n_s
     int32_t prompt[300];
     int planned;
 
-    for (int w = 1; w <= 32; w++) {
+    for (int i = 0; i < 3 * 32; i++) {
+        const int w = 1 + i / 3;
+
         step_cost_add(&s->cost, w, 1 + 0.02 * (w - 1));
         step_cost_add(&s->guess_cost, w, 0.1 + read_s * w);
     }
@@ -129,8 +131,8 @@ static int planned(int n, double more_s, double rate)
     int n_planned = 0;
 
     s->guess_ratio = 0;
-    for (int w = n; w <= 32; w++)
-        step_cost_add(&s->cost, w, 1 + more_s * (w - n));
+    for (int i = 3 * n; i < 3 * 33; i++)
+        step_cost_add(&s->cost, i / 3, 1 + more_s * (i / 3 - n));
     for (int i = 0; i < n; i++) {
         const struct completion_params p =
             served_params(prompt, fill_prompt(prompt, i, &set), N_TEXT);

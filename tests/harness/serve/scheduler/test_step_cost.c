@@ -186,12 +186,12 @@ static void deep_tokens_cost_more(void **state)
     assert_int_equal(step_cost_tokens(0.1, -1e9, 50), 0);
 }
 
-/* Of an even number of times the median is between the two in the middle; of an odd
- * one it is the middle one. The last seven count. */
+/* An even number of times has the median between the two in the middle, but for two,
+ * which have the shorter; an odd one has the middle one. The last seven count. */
 static void medians(void **state)
 {
     const double times[] = {0.1, 0.3, 0.7, 0.5, 9, 9, 9, 9, 0.2};
-    const double expected[] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 9, 9};
+    const double expected[] = {0.1, 0.1, 0.3, 0.4, 0.5, 0.6, 0.7, 9, 9};
     struct step_cost c = {.n_steps = 0};
 
     (void)state;
@@ -221,6 +221,48 @@ static void forgotten_in_time(void **state)
     for (int i = 0; i < 2 * STEP_COST_EXPIRES; i++)
         step_cost_add(&c, 4, 0.01);
     assert_float_equal(step_cost_s(&c, 2), 0.004, 1e-9);
+}
+
+/* A single time that was delayed does not decide, nor do old ones. */
+static void fresh_times(void **state)
+{
+    struct step_cost c = {.n_steps = 0};
+
+    (void)state;
+    step_cost_add_timed(&c, 4, 0.01);
+    step_cost_add(&c, 4, 3);
+    assert_float_equal(step_cost_s(&c, 4), 0.01, 1e-9);
+    assert_false(step_cost_is_fresh(&c, 4));
+    step_cost_add(&c, 4, 0.01);
+    assert_true(step_cost_is_fresh(&c, 4));
+    assert_false(step_cost_is_fresh(&c, 5));
+    for (int i = 0; i < STEP_COST_FRESH; i++)
+        step_cost_add(&c, 5, 0.02);
+    assert_false(step_cost_is_fresh(&c, 4));
+    assert_true(step_cost_is_fresh(&c, 5));
+}
+
+/* Where a few steps are thrice as long, the usual time hardly differs from that of the
+ * others; each small number of tokens is a class of its own. */
+static void usual_times(void **state)
+{
+    struct step_cost c = {.n_steps = 0};
+
+    (void)state;
+    for (int i = 0; i < 3000; i++) {
+        const int n = 1 + i % STEP_COST_SINGLE;
+        const double s = 1 + (n - 1) / 4 * 1.0;
+
+        step_cost_add(&c, n, i % 50 == 7 ? 3 * s : s);
+    }
+    for (int n = 1; n < STEP_COST_SINGLE; n++) {
+        const double s = 1 + (n - 1) / 4 * 1.0;
+
+        assert_float_equal(step_cost_s(&c, n), s, 1e-9);
+        if (!(step_cost_usual_s(&c, n) > 0.999 * s &&
+              step_cost_usual_s(&c, n) < 1.04 * s))
+            fail_msg("%d tokens: usually %g", n, step_cost_usual_s(&c, n));
+    }
 }
 
 /* Works beyond all classes are of the first and of the last one. */
@@ -284,6 +326,8 @@ int main(void)
         cmocka_unit_test(medians),
         cmocka_unit_test(forgotten_in_time),
         cmocka_unit_test(no_work_is_outside),
+        cmocka_unit_test(fresh_times),
+        cmocka_unit_test(usual_times),
         cmocka_unit_test(faster_than_predicted),
         cmocka_unit_test(more_takes_longer),
         cmocka_unit_test(deep_tokens_cost_more),
