@@ -7,12 +7,15 @@
  *
  * Every answer of one way must be the same as its first. Between two answers, and with
  * `open` while no model is open, a line of standard output each EVERY seconds: seconds,
- * what was done so far, resident KiB, descriptors, threads.
+ * what was done so far, resident KiB, descriptors, threads, seconds of CPU time, and
+ * those that the whole machine has spent.
  */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "engine/base/clock.h"
 #include "engine/engine.h"
@@ -118,6 +121,31 @@ static int n_descriptors(void)
     return n;
 }
 
+/* All threads have taken so far. */
+static double cpu_s(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* By all processes since the machine's start, in ticks of its accounting. */
+static double machine_s(void)
+{
+    unsigned long long user = 0, nice = 0, system = 0, idle, wait, irq = 0, soft = 0,
+                       stolen = 0;
+    FILE *f = fopen("/proc/stat", "re");
+
+    if (f && fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &user, &nice,
+                    &system, &idle, &wait, &irq, &soft, &stolen) < 8)
+        user = nice = system = irq = soft = stolen = 0;
+    if (f)
+        fclose(f);
+    return (double)(user + nice + system + irq + soft + stolen) /
+           (double)sysconf(_SC_CLK_TCK);
+}
+
 static void report(uint64_t begin_ns, uint64_t *next_ns, long done)
 {
     const uint64_t now = clock_ns();
@@ -135,8 +163,8 @@ static void report(uint64_t begin_ns, uint64_t *next_ns, long done)
     }
     if (f)
         fclose(f);
-    printf("%.3f %ld %ld %d %ld\n", (double)(now - begin_ns) * 1e-9, done, rss,
-           n_descriptors(), n_threads);
+    printf("%.3f %ld %ld %d %ld %.6f %.2f\n", (double)(now - begin_ns) * 1e-9, done,
+           rss, n_descriptors(), n_threads, cpu_s(), machine_s());
     fflush(stdout);
 }
 

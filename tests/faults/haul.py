@@ -10,14 +10,18 @@
 # share M minutes. In each sixtieth the idle server is looked at: it holds no request,
 # connection or memory of one, and each page and checkpoint is free or keeps a prefix.
 # sweep: nano points, as many launches as a sweep of 12 hours makes. Memory,
-# descriptors, threads, files of TMPDIR and memory groups are read some sixty times and
-# written to WORK/curve.csv. Between the second fifth and the last one nothing may grow,
-# answers are the same from the first to the last, and every row is there once. Prints a
-# line for each part; ends with 1 if a promise is broken. Under a sanitizer (SANITIZE),
-# which takes memory itself, servers are judged by what they count alone.
+# descriptors, threads, files of TMPDIR, memory groups and CPU time are read some sixty
+# times and written to WORK/curve.csv. Between the second fifth and the last one nothing
+# may grow, and neither may the CPU time of a token, model, launch or request (MAX_SLOWER),
+# as it was while the machine was this work's own. Answers are the same from the first to
+# the last, and every row is there once. judge: curves that drift are found.
+# Prints a line for each part; ends with 1 if a promise is broken. Under a sanitizer
+# (SANITIZE), which takes memory itself, servers are judged by what they count alone.
 import argparse
 import collections
+import contextlib
 import csv
+import io
 import json
 import os
 import shutil
@@ -33,10 +37,17 @@ from clients import KINDS, TOO_LONG, Client  # noqa: E402
 from server import THINKS, Server  # noqa: E402
 
 N_SAMPLES = 60
-FIELDS = ["part", "seconds", "work", "rss_kib", "descriptors", "threads", "files", "groups"]
+FIELDS = ["part", "seconds", "work", "rss_kib", "descriptors", "threads", "files", "groups", "cpu_s", "others_s"]
 MAX_GROWTH = 0.01     # of memory, from the second fifth to the last
 SLACK_KIB = 64
 ROW_KIB = 9           # a sweep holds its rows, 4.5 KiB each; a list that is doubled leaves as much
+# How much more CPU time a piece of work may take in the last fifth than in the second, as
+# far as others took less than MAX_OTHERS of one CPU: who shares a core or a cache, or
+# lets threads wait for each other, costs CPU time, too, also in another virtual machine.
+# A server's requests are of fifteen kinds, which take turns.
+MAX_SLOWER = {"tokens": 0.25, "models": 0.25, "launches": 0.25, "requests": 0.3}
+MAX_OTHERS = 0.1
+MIN_CPU_S = 1         # of a fifth, for a mean that means something
 BASE = 12 * 3600 / 15  # launches of a sweep of 12 hours, of 10 s and a load of 5 s each
 
 
@@ -51,6 +62,25 @@ def tree(pid):
     except OSError:
         pass
     return found
+
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def cpu_s(pid):
+    """CPU time of a process, and of what it has started and that has ended."""
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return sum(map(int, f.read().rsplit(")", 1)[1].split()[11:15])) / TICKS
+    except OSError:
+        return 0
+
+
+def machine_s():
+    """CPU time that the whole machine has spent."""
+    with open("/proc/stat") as f:
+        user, nice, system, _, _, irq, soft, stolen = map(int, f.readline().split()[1:9])
+    return (user + nice + system + irq + soft + stolen) / TICKS
 
 
 def usage(pids):
@@ -95,11 +125,13 @@ class Haul:
         rss, fds, threads = usage(pids)
         if rss < 1000:
             return  # it has just begun or ended
-        self.add(round(time.monotonic() - self.start, 3), work, rss, fds, threads)
+        self.add(round(time.monotonic() - self.start, 3), work, rss, fds, threads, sum(map(cpu_s, pids)),
+                 machine_s() - sum(os.times()[:2]))
 
-    def add(self, seconds, work, rss, fds, threads):
+    def add(self, seconds, work, rss, fds, threads, cpu, machine):
         files = sum(len(names) for _, _, names in os.walk(self.tmp))
-        self.curve.append((self.part, seconds, work, rss, fds, threads, files, self.groups()))
+        self.curve.append((self.part, seconds, work, rss, fds, threads, files, self.groups(), cpu,
+                           round(machine - cpu, 3)))
         self.writer.writerow(self.curve[-1])
         self.csv.flush()
 
@@ -128,12 +160,26 @@ class Haul:
         left = os.listdir(self.tmp)
         if left or self.groups():
             self.breaks(f"{self.groups()} groups and files are left: {left[:4]}")
+        costs = [self.cost(n // 5, 2 * n // 5), self.cost(n - n // 5, n)]
+        if all(costs) and costs[1] > costs[0] * (1 + MAX_SLOWER[unit]):
+            self.breaks(f"CPU time of a thousand {unit} grew from {costs[0]:.4g} to {costs[1]:.4g} s")
         first, last = self.curve[0], self.curve[-1]
         rates = [(b[2] - a[2]) / max(b[1] - a[1], 1e-9) for a, b in
                  ((early[0], self.curve[2 * n // 5]), (self.curve[-(n // 5) - 1], last))]
         print(f"{self.part:7} {last[1]:7.0f} s {last[2]:9} {unit:9} RSS {first[3]} KiB first, "
               f"{before:.0f} early, {after:.0f} late, {max(r[3] for r in self.curve)} at most; descriptors "
-              f"{last[4]}, threads {last[5]}; {rates[0]:.1f} {unit}/s early, {rates[1]:.1f} late", flush=True)
+              f"{last[4]}, threads {last[5]}; {rates[0]:.1f} {unit}/s early, {rates[1]:.1f} late; CPU time of a thousand: "
+              + (f"{costs[0]:.4g} s early, {costs[1]:.4g} late" if all(costs) else "too little of it was alone on the machine"), flush=True)
+
+    def cost(self, begin, end):
+        """CPU seconds of a thousand pieces of work between two samples, while others let it; None: that
+        was too short."""
+        at = [[r[FIELDS.index(name)] for name in ("seconds", "work", "cpu_s", "others_s")]
+              for r in self.curve[begin:end]]
+        steps = [[after - before for before, after in zip(*pair)] for pair in zip(at, at[1:])]
+        alone = [(work, cpu) for seconds, work, cpu, others in steps if others <= MAX_OTHERS * seconds]
+        work, cpu = map(sum, zip(*alone)) if alone else (0, 0)
+        return 1000 * cpu / work if work and cpu >= MIN_CPU_S else None
 
     def follow(self, part, unit, arguments, seconds, work, row_kib):
         """Runs it to its end and samples it; work() is what it has done so far."""
@@ -161,8 +207,8 @@ class Haul:
         code = child.wait()
         with open("out") as f:
             for line in f:
-                seconds, work, rss, fds, threads = line.split()
-                self.add(float(seconds), int(work), int(rss), int(fds), int(threads))
+                seconds, work, rss, fds, threads, cpu, machine = line.split()
+                self.add(float(seconds), int(work), int(rss), int(fds), int(threads), float(cpu), float(machine))
         if code:
             self.breaks(f"ended with {code}: {open('err').read()[-300:]}")
         self.judge(unit)
@@ -172,7 +218,26 @@ class Haul:
         self.engine("decode", "tokens", seconds, seconds / N_SAMPLES)
 
     def open(self):
-        self.engine("open", "models", self.args.opens, 0)
+        self.engine("open", "models", self.args.opens, self.args.opens * 4e-4)
+
+    def judge_drifts(self):
+        """Whether the judge finds what grows, and nothing where other programs take CPUs."""
+        for growth, busy in ((1.0, False), (1.0, True), (1.3, False), (1.3, True)):
+            self.begin("judge", os.getpid())
+            self.pids, n_before, cpu = set(), len(self.broken), 0.0
+            others = 0.0
+            for i in range(N_SAMPLES):
+                disturbed = busy and i % 3
+                others += 0.7 if disturbed else 0.01
+                cpu += growth ** (i / N_SAMPLES * 5 / 3) * (1.4 if disturbed else 1)
+                self.add(i * (4 if busy and i > 30 else 1), 1000 * (i + 1), 9000, 4, 1, cpu, cpu + others)
+            with contextlib.redirect_stdout(io.StringIO()):
+                self.judge("tokens")
+            found, self.broken = self.broken[n_before:], self.broken[:n_before]
+            if bool(found) != (growth > 1):
+                self.breaks(f"growth {growth}, other programs {busy}: {found}")
+        if not self.broken:
+            print("judge   of four curves those two that drift are found", flush=True)
 
     def sweep(self):
         shutil.rmtree("sw", ignore_errors=True)
@@ -262,13 +327,16 @@ def main():
     p.add_argument("--opens", type=int, default=500)
     p.add_argument("--launches", type=int, default=BASE)
     p.add_argument("--parts", type=lambda text: text.split(","),
-                   default=["open", "sweep", "decode", *Haul.SERVERS])
+                   default=["judge", "open", "sweep", "decode", *Haul.SERVERS])
     args = p.parse_args()
     os.makedirs(args.work, exist_ok=True)
     args.bench, args.haul, args.src, args.work = map(os.path.abspath, (args.bench, args.haul, args.src, args.work))
     haul = Haul(args)
     for part in args.parts:
-        haul.serve(part) if part in haul.SERVERS else getattr(haul, part)()
+        if part in haul.SERVERS:
+            haul.serve(part)
+        else:
+            getattr(haul, "judge_drifts" if part == "judge" else part)()
     sys.exit(1 if haul.broken else 0)
 
 

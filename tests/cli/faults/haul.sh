@@ -10,7 +10,7 @@
 command -v python3 >/dev/null || skip "no python3"
 [ -z "${SANITIZE:-}" ] || is_full || skip "with a sanitizer SLM_TEST_LONG=1 runs it"
 
-selection=(--minutes 0.005 --opens 40 --parts open,decode,serve,states)
+selection=(--minutes 0.005 --opens 40 --parts judge,open,decode,serve,states)
 ! is_full || selection=(--minutes "${SLM_TEST_HAUL:-60}")
 [ -z "${SANITIZE:-}" ] || selection=(--minutes "${SLM_TEST_HAUL:-20}" --parts serve,windows,states)
 python3 "$SRC/tests/faults/haul.py" "$BENCH" "$HAUL" "$SRC" "$WORK/haul" "${selection[@]}"
