@@ -47,10 +47,7 @@ struct product {
 
 #define UNTOUCHED 12345.678f
 
-enum {
-    TEXT_BYTES = 256, /* of what is said of a wrong result */
-    FEW_COLUMNS = 8,  /* a product by tiles adds up no more */
-};
+enum { TEXT_BYTES = 256 }; /* of what is said of a wrong result */
 
 static struct product product_new(const struct pool *pool, const struct shape *s,
                                   enum weight_kind weights, enum act_kind acts,
@@ -309,7 +306,7 @@ struct group {
     int op, what;
     const struct kern_row *rows[KERN_N_ISA]; /* [n_rows]: those that are run */
     size_t n_rows;
-    bool begun;
+    bool begun, spoils_stack;
     const struct kern_row *running;     /* where a run ended, if not at its end */
     char wrong[KERN_N_ISA][TEXT_BYTES]; /* what is wrong with rows[i]; empty: nothing */
 };
@@ -337,7 +334,7 @@ static void run_product(struct group *g, const struct pool *pool, const struct s
                      g->rows[r]->name);
         if (g->wrong[r][0] == '\0')
             check_tiles(g->rows[r], &p, mix, g->wrong[r]);
-        if (g->wrong[r][0] == '\0' && s->n_cols <= FEW_COLUMNS)
+        if (g->wrong[r][0] == '\0' && g->spoils_stack)
             check_stack(g->rows[r], &p, mix, g->wrong[r]);
     }
     product_free(&p);
@@ -375,7 +372,7 @@ static void run_group(struct group *g)
     static const size_t blocks[] = {1, 2, 3, 7, 8, 16, 17, 31, 33, 128, 345};
     static const size_t singles[] = {1, 3, 8, 31, 32, 64, 100, 257, 513, 1024, 2049};
     static const size_t cols[] = {1, 2, 3, 4, 5, 6, 7, 8, 13, 18};
-    static const size_t tile_cols[] = {9, 10, 11, 12, 14, 15, 16, 17, 31, 32, 33};
+    static const size_t tile_cols[] = {3, 9, 10, 11, 12, 14, 15, 16, 17, 31, 32, 33};
     const struct kern_row *row = g->rows[0]; /* what is asked here holds for all */
     const size_t n_cols = is_gemv(row) ? 1 : sizeof(cols) / sizeof(cols[0]);
     const size_t *rows = is_x16(row) ? in_panels : in_file;
@@ -442,18 +439,21 @@ static void run_group(struct group *g)
         if (thin == 1)
             run_product(g, pool, &s, N_WEIGHT_KINDS, &seed);
     }
-    /* by tiles: columns around the edges of one group and of two */
+    /* by tiles: columns around the edges of one group and of two; for less than half a
+     * group only half of its sums are added up */
     for (size_t c = 0; c < sizeof(tile_cols) / sizeof(tile_cols[0]) && has_tiles(g);
          c++) {
         const size_t block = pool->f.info->block_elems;
+        const size_t k = block == 256 ? 256 * (1 + (thin == 1)) : 288;
         const struct shape s = {.n_rows = is_x16(row) ? 32 : 5,
-                                .k = (block == 256 ? 512 : 288 + block - 1) / block *
-                                     block,
+                                .k = (k + block - 1) / block * block,
                                 .n_cols = tile_cols[c],
                                 .y_pad = 2};
 
+        g->spoils_stack = c == 0;
         run_product(g, pool, &s, mix++, &seed);
     }
+    g->spoils_stack = false;
     /* super-blocks by tiles: rows that are too long to be taken as a whole */
     if (has_tiles(g) && pool->f.info->act == KERN_ACT_q8_256) {
         const struct shape s = {
