@@ -466,6 +466,9 @@ void slm_prefix_pages(const struct slm *m, size_t *n, size_t *n_own);
 size_t slm_prefix_checkpoints(const struct slm *m);
 size_t slm_prefix_checkpoints_free(const struct slm *m);
 
+/* Since the model was opened: checkpoints kept, and texts that continued from one. */
+void slm_prefix_count(const struct slm *m, uint64_t *n_made, uint64_t *n_restored);
+
 /* Fill positions slm_n_past() .. n_past-1 with seeded random keys and values of
  * a realistic size, to reach a context depth of at most n_ctx without computing it; in
  * layers with a window earlier ones, too, if they are no longer there. Tokens decoded

@@ -186,3 +186,10 @@ size_t slm_prefix_checkpoints_free(const struct slm *m)
 {
     return has_checkpoints(m) ? prefix_free_places(m->prefixes) : 0;
 }
+
+void slm_prefix_count(const struct slm *m, uint64_t *n_made, uint64_t *n_restored)
+{
+    *n_made = *n_restored = 0;
+    if (has_checkpoints(m))
+        prefix_count(m->prefixes, n_made, n_restored);
+}

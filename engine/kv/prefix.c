@@ -40,6 +40,7 @@ struct prefix_cache {
     struct place *places;      /* [n_places] */
     struct place *free_places; /* a list */
     int n_places, n_kept;      /* n_kept: in nodes */
+    uint64_t n_made, n_used;   /* that were kept; times that one was taken */
     double gone;               /* what the last one that went would have saved */
 };
 
@@ -378,6 +379,7 @@ size_t prefix_take(struct prefix_cache *c, const int32_t *tokens, size_t n,
     if (!found)
         return 0;
     c->now++;
+    c->n_used++;
     found->n_used++;
     found->base = c->gone;
     *place = (int)(found - c->places);
@@ -517,6 +519,7 @@ void prefix_add_place(struct prefix_cache *c, int place, const int32_t *tokens,
     p->next = node->places;
     node->places = p;
     c->n_kept++;
+    c->n_made++;
     before = place_before(p, &distance);
     if (before)
         before->continued = true;
@@ -534,4 +537,10 @@ size_t prefix_free_places(const struct prefix_cache *c)
     for (const struct place *place = c->free_places; place; place = place->next)
         n++;
     return n;
+}
+
+void prefix_count(const struct prefix_cache *c, uint64_t *n_made, uint64_t *n_taken)
+{
+    *n_made = c->n_made;
+    *n_taken = c->n_used;
 }

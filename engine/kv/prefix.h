@@ -103,4 +103,7 @@ void prefix_add_place(struct prefix_cache *c, int place, const int32_t *tokens,
 size_t prefix_places(const struct prefix_cache *c);
 size_t prefix_free_places(const struct prefix_cache *c);
 
+/* Checkpoints that have ever been kept, and calls of prefix_take() that found one. */
+void prefix_count(const struct prefix_cache *c, uint64_t *n_made, uint64_t *n_taken);
+
 #endif

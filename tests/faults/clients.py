@@ -62,11 +62,12 @@ class Client:
 
 
 def same(path, leave=None, **body):
-    """One request, again and again."""
+    """One request, again and again; one that is left is sent to its end the next time."""
     def work(client):
         while True:
-            client.send(path, body, leave)
-            yield
+            for how in dict.fromkeys((leave, None)):
+                client.send(path, body, how)
+                yield
     return work
 
 
@@ -93,17 +94,21 @@ def tools(client):
                      {"role": "tool", "tool_call_id": "a", "content": "3 degrees"}]
 
 
-def talks(client):
-    """Three conversations that come back in turn and grow until the context is nearly full."""
-    known = [[], [], []]
-    while True:
-        for talk, name in zip(known, ("Lily", "Tim", "the dog")):
-            talk.append({"role": "user", "content": f"What does {name} do then?"})
-            answer = client.send(CHAT, {"messages": talk, "max_tokens": 24, "temperature": 0, "reasoning_budget": 0})
-            yield
-            talk.append({"role": "assistant", "content": answer["choices"][0]["message"]["content"]})
-            if answer["usage"]["total_tokens"] > 300:
-                talk.clear()
+def talks(*names):
+    """Conversations that begin alike, come back in turn and grow until the context is nearly full."""
+    def work(client):
+        known = {name: [] for name in names}
+        while True:
+            for name, talk in known.items():
+                talk.append({"role": "user", "content": f"What does {name} do then?" if talk else
+                             f"Once upon a time, in a big house next to a park, there was {name}. One day"})
+                answer = client.send(CHAT, {"messages": talk, "max_tokens": 24, "temperature": 0,
+                                            "reasoning_budget": 0})
+                yield
+                talk.append({"role": "assistant", "content": answer["choices"][0]["message"]["content"]})
+                if answer["usage"]["total_tokens"] > 300:
+                    talk.clear()
+    return work
 
 
 LONG = {"max_tokens": 300, "stream": True, "ignore_eos": True}
@@ -118,7 +123,9 @@ KINDS = [
          tool_choice={"type": "any"}, thinking={"type": "enabled", "budget_tokens": 8}),
     same("/v1/responses", input="Once upon a time", max_output_tokens=40, temperature=0, stream=True),
     tools,
-    talks,
+    talks("Lily", "Tim", "the dog"),
+    talks("Sue", "Ben", "the cat"),
+    talks("Tom", "Mia", "the bird"),
     # Clients that leave: in an answer, in a call, and while their prompt waits or is computed.
     same(CHAT, 64, messages=STORY, **LONG),
     same(CHAT, 900, messages=STORY, tools=TOOLS, tool_choice="required", reasoning_budget=2, **LONG),

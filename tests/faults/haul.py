@@ -5,9 +5,9 @@
 # usage: haul.py BENCH HAUL SRC WORK [--minutes M] [--opens N] [--launches N] [--parts A,B]
 #
 # decode: one open model answers for M minutes. open: a model is opened, answers and is
-# closed N times in one process, in four ways. serve, windows, states: a server whose
-# model keeps pages alone, windows, recurrent states, and clients of all kinds (clients.py)
-# share M minutes. In each sixtieth the idle server is looked at: it holds no request,
+# closed N times in one process, in four ways. serve, pages, windows, states: a server whose
+# model keeps pages alone (the first two), windows, recurrent states, and clients of all kinds
+# (clients.py) share M minutes. There must be preemptions, and checkpoints made, restored and dropped. In each sixtieth the idle server is looked at: it holds no request,
 # connection or memory of one, and each page and checkpoint is free or keeps a prefix.
 # sweep: nano points, as many launches as a sweep of 12 hours makes. Memory,
 # descriptors, threads, files of TMPDIR, memory groups and CPU time are read some sixty
@@ -259,11 +259,16 @@ class Haul:
 
     # ---- servers at full load --------------------------------------------------------
 
-    SERVERS = {  # fewer pages than all contexts take, so that some answers wait for others
+    # Fewer pages than all contexts take, so that some answers wait for others, or are dropped
+    # and computed again; not of stories260K, whose context is two pages.
+    SERVERS = {
         "serve": ("stories260K-f32", "512", "--kv-memory", "1220K"),
-        "windows": ("zoo/gpt-oss-mxfp4", "1024", "--kv-memory", "2800K", "--speculate", "lookup"),
-        "states": ("zoo/qwen35-mtp", "1024", "--kv-memory", "1400K", "--speculate", "mtp"),
+        "pages": ("zoo/granite", "1024", "--kv-memory", "700K"),
+        "windows": ("zoo/gpt-oss-mxfp4", "1024", "--kv-memory", "2680K", "--speculate", "lookup"),
+        "states": ("zoo/qwen35-mtp", "1024", "--kv-memory", "1220K", "--speculate", "mtp"),
     }
+    COUNTED = ["requests_completed_total", "requests_cancelled_total", "preemptions_total", "checkpoints_made_total",
+               "checkpoints_restored_total", "checkpoints_dropped_total"]
     # What it counts while it answers nothing but the request for its counters.
     IDLE = {"slm_requests_running": 0, "slm_requests_waiting": 0, "slm_http_connections": 1, "slm_http_requests": 1,
             "slm_http_body_bytes": 0, "slm_answer_bytes": 0, "slm_schema_bytes": 0}
@@ -290,8 +295,12 @@ class Haul:
             self.sample_idle(server, sum(c.n for c in clients))
         m = server.metrics()
         print(part + ":", ", ".join(f"{m[f'slm_{name}']:.0f} {name.replace('_', ' ')}" for name in (
-            "requests_completed_total", "requests_cancelled_total", "preemptions_total", "cached_tokens_total",
-            "kv_pages", "kv_pages_kept", "checkpoints", "checkpoints_kept")), flush=True)
+            *self.COUNTED, "cached_tokens_total", "kv_pages", "kv_pages_kept", "checkpoints", "checkpoints_kept")),
+            flush=True)
+        # A load in which little of that happens shows nothing about what may be lost.
+        n = [m[f"slm_{name}"] for name in self.COUNTED if m["slm_checkpoints"] or "checkpoint" not in name]
+        if seconds > 60 and part != "serve" and (min(n) < 20 or n[1] > n[0]):
+            self.breaks("too few of these for a load that shows anything")
         code = server.stop(signal.SIGTERM)
         errors = server.said()
         if code or errors:

@@ -134,6 +134,12 @@ static void put_scheduler(struct textbuf *out, const struct scheduler_stats *s)
         {"slm_prompt_tokens_total", "Tokens of prompts.", (double)s->n_prompt},
         {"slm_cached_tokens_total", "Tokens of prompts taken from kept prefixes.",
          (double)s->n_cached},
+        {"slm_checkpoints_made_total", "Checkpoints kept.",
+         (double)s->n_checkpoints_made},
+        {"slm_checkpoints_restored_total", "Times that a text continued from one.",
+         (double)s->n_checkpoints_restored},
+        {"slm_checkpoints_dropped_total", "Checkpoints that were kept no longer.",
+         (double)(s->n_checkpoints_made - s->n_checkpoints_kept)},
         {"slm_generated_tokens_total", "Tokens generated.", (double)s->n_generated},
         {"slm_forced_tokens_total",
          "Tokens of completions that have ended which a grammar or a budget of "

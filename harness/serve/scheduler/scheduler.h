@@ -183,6 +183,7 @@ struct scheduler_stats { /* counters since the start, gauges now */
     double busy_s;                                                  /* in steps */
     int n_waiting, n_running, n_sequences, n_checkpoints;
     size_t n_pages, n_pages_free, n_pages_kept, n_checkpoints_kept, n_checkpoints_free;
+    uint64_t n_checkpoints_made, n_checkpoints_restored; /* since the start */
 };
 
 /* Errors: ST_NO_MEMORY, ST_USAGE, speculate_check_draft()'s. */

@@ -112,6 +112,8 @@ void scheduler_count(struct scheduler *s)
     s->stats.n_checkpoints = slm_info(s->params.m)->n_checkpoints;
     s->stats.n_checkpoints_kept = slm_prefix_checkpoints(s->params.m);
     s->stats.n_checkpoints_free = slm_prefix_checkpoints_free(s->params.m);
+    slm_prefix_count(s->params.m, &s->stats.n_checkpoints_made,
+                     &s->stats.n_checkpoints_restored);
 }
 
 /* ---- sequences ------------------------------------------------------------------- */

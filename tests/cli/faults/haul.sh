@@ -12,5 +12,5 @@ command -v python3 >/dev/null || skip "no python3"
 
 selection=(--minutes 0.005 --opens 40 --parts judge,open,decode,serve,states)
 ! is_full || selection=(--minutes "${SLM_TEST_HAUL:-60}")
-[ -z "${SANITIZE:-}" ] || selection=(--minutes "${SLM_TEST_HAUL:-20}" --parts serve,windows,states)
+[ -z "${SANITIZE:-}" ] || selection=(--minutes "${SLM_TEST_HAUL:-20}" --parts serve,pages,windows,states)
 python3 "$SRC/tests/faults/haul.py" "$BENCH" "$HAUL" "$SRC" "$WORK/haul" "${selection[@]}"

@@ -39,6 +39,9 @@ for name in sys.argv[2:] or ("gemma3", "zoo/qwen35-mtp", "zoo/lfm2", "zoo/granit
     check(1 < metrics["slm_checkpoints_kept"] <= n, metrics)
     check(metrics["slm_checkpoints_kept"] + metrics["slm_checkpoints_free"] == n, metrics)
     check(metrics["slm_cached_tokens_total"] == 100 - TAIL + 70, metrics)
+    check(metrics["slm_checkpoints_restored_total"] == 2, metrics)
+    check(metrics["slm_checkpoints_made_total"] - metrics["slm_checkpoints_dropped_total"] ==
+          metrics["slm_checkpoints_kept"], metrics)
     server.stop()
 
     server = Server(model, "--sequences", "2", "--ctx", "256", "--no-prefixes")

@@ -250,8 +250,8 @@ static void random_texts(void **state)
     enum { N_KEPT = 400, N_BASES = 6 };
     static int32_t kept[N_KEPT][N_TOKENS];
     static size_t length[N_KEPT];
-    uint64_t random = 3;
-    int n_found = 0;
+    uint64_t random = 3, n_made, n_taken;
+    int n_found = 0, n_kept = 0;
 
     (void)state;
     for (int i = 0; i < N_KEPT; i++) {
@@ -278,7 +278,7 @@ static void random_texts(void **state)
         }
         if (pages)
             prefix_forget(cache, (length[i] + KVCACHE_PAGE - 1) / KVCACHE_PAGE);
-        keep_why(kept[i], length[i], (enum prefix_why)(i % 3));
+        n_kept += keep_why(kept[i], length[i], (enum prefix_why)(i % 3)) >= 0;
         assert_int_equal(prefix_places(cache) + prefix_free_places(cache), N_PLACES);
         if (pages) {
             assert_int_equal(pages->n_free + prefix_pages(cache), N_PAGES);
@@ -286,6 +286,9 @@ static void random_texts(void **state)
         }
     }
     assert_true(n_found > 10);
+    prefix_count(cache, &n_made, &n_taken);
+    assert_int_equal(n_made, n_kept);
+    assert_int_equal(n_taken, n_found);
 }
 
 #define WITH(test) cmocka_unit_test_setup_teardown(test, open_all, close_all)
