@@ -47,6 +47,12 @@ static inline double row_at(const struct row *r, size_t offset)
     return *(const double *)((const char *)r + offset);
 }
 
+/* Requests a second of an open loop; 0: a closed one. */
+static inline double row_rate(const struct row *r)
+{
+    return r->rate_asked > 0 ? r->rate_asked : 0;
+}
+
 /* row_status_text(r) and so on: the text of a column of a closed set; "": empty. */
 #define FIELD_ENUM(name, choices, ...)                               \
     static inline const char *row_##name##_text(const struct row *r) \

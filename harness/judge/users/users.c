@@ -57,7 +57,7 @@ bool users_is_of(const struct users_series *s, const struct row *row)
 {
     const struct row *own = s->first;
 
-    return row->kind == ROW_LOAD && row->load_mode == LOAD_MODE_CLOSED &&
+    return row->kind == ROW_LOAD && row->load_mode == own->load_mode &&
            !strcmp(server_of(row), server_of(own)) && !strcmp(row->model, own->model) &&
            users_same_requests(row, own);
 }
@@ -139,22 +139,28 @@ static int by_name(const void *x, const void *y)
 
 /* ---- levels ---------------------------------------------------------------------- */
 
-struct users_level *users_level_make(struct users_series *s, int n_users)
+static struct users_level *make_level(struct users_series *s, int n_users, double rate)
 {
     for (size_t i = 0; i < s->n; i++)
-        if (s->level[i].n_users == n_users)
+        if (s->level[i].n_users == n_users && s->level[i].rate == rate)
             return &s->level[i];
     if (s->n == USERS_MAX_LEVELS)
         return NULL;
-    s->level[s->n] = (struct users_level){.n_users = n_users};
+    s->level[s->n] = (struct users_level){.n_users = n_users, .rate = rate};
     return &s->level[s->n++];
 }
 
-static int by_users(const void *x, const void *y)
+struct users_level *users_level_make(struct users_series *s, int n_users)
+{
+    return make_level(s, n_users, 0);
+}
+
+static int by_load(const void *x, const void *y)
 {
     const struct users_level *a = x, *b = y;
 
-    return a->n_users - b->n_users;
+    return a->n_users != b->n_users ? a->n_users - b->n_users
+                                    : (a->rate > b->rate) - (a->rate < b->rate);
 }
 
 static struct users_figure combine(const struct row *const *rows, size_t n,
@@ -180,6 +186,13 @@ static struct users_figure combine(const struct row *const *rows, size_t n,
     return out;
 }
 
+/* A figure without an interval. */
+#define ALONE(name)                                             \
+    {                                                           \
+        offsetof(struct row, name), offsetof(struct row, name), \
+            offsetof(struct row, name)                          \
+    }
+
 /* rows[n] are those of the level that count, in their order. */
 static void fill_level(struct users_level *s, const struct row **rows, size_t n)
 {
@@ -188,6 +201,21 @@ static void fill_level(struct users_level *s, const struct row **rows, size_t n)
                                               ROW_FIGURE(ttft_visible_p90_s)};
     static const struct row_figure tpot = ROW_FIGURE(tpot_p90_ms);
     static const struct row_figure roof = ROW_FIGURE(roof_gbps);
+    static const struct row_figure more[USERS_N_MORE] = {
+        [USERS_VISIBLE_P50] = ALONE(ttft_visible_p50_s),
+        [USERS_FIRST_P50] = ALONE(ttft_p50_s),
+        [USERS_FIRST_P90] = ROW_FIGURE(ttft_p90_s),
+        [USERS_TURN1_P50] = ALONE(ttft_turn1_p50_s),
+        [USERS_TURN1_P90] = ROW_FIGURE(ttft_turn1_p90_s),
+        [USERS_LATER_P50] = ALONE(ttft_later_p50_s),
+        [USERS_LATER_P90] = ROW_FIGURE(ttft_later_p90_s),
+        [USERS_THOUGHTS] = ALONE(reasoning_tokens),
+        [USERS_HIT] = ALONE(prefix_hit_pct),
+        [USERS_KNOWN] = ALONE(prefix_known_pct),
+        [USERS_ACHIEVED] = ALONE(req_per_s),
+        [USERS_GOODPUT] = ROW_FIGURE(goodput_per_s),
+        [USERS_BACKLOG] = ALONE(backlog_pct),
+        [USERS_MET] = ALONE(slo_met_pct)};
     bool is_counted = true;
     size_t n_good = 0;
 
@@ -215,6 +243,8 @@ static void fill_level(struct users_level *s, const struct row **rows, size_t n)
     s->ttft_p90_s = combine(rows, s->n_rows, &ttft[knows_visible(s->row)]);
     s->tpot_p90_ms = combine(rows, s->n_rows, &tpot);
     s->roof_gbps = combine(rows, s->n_rows, &roof);
+    for (int i = 0; i < USERS_N_MORE; i++)
+        s->more[i] = combine(rows, s->n_rows, &more[i]);
 }
 
 /* Every request failed: none of these users is served. */
@@ -247,7 +277,9 @@ static bool find_level(struct users_level *s, const struct users *u,
     size_t n = 0;
 
     for (size_t i = 0; i < u->n_rows; i++)
-        if (u->rows[i].n_users == s->n_users && users_is_of(series, &u->rows[i]) &&
+        if (users_is_of(series, &u->rows[i]) &&
+            (s->n_users ? u->rows[i].n_users == s->n_users
+                        : row_rate(&u->rows[i]) == s->rate) &&
             (row_trust(&u->rows[i]) != ROW_FAILED || all_failed(&u->rows[i])))
             n = add_row(rows, n, &u->rows[i]);
     if (n)
@@ -281,15 +313,16 @@ static void fill_series(struct users_series *s, const struct users *u)
         if (find_level(&s->level[i], u, s))
             s->level[n++] = s->level[i];
     s->n = n;
-    qsort(s->level, s->n, sizeof s->level[0], by_users);
+    qsort(s->level, s->n, sizeof s->level[0], by_load);
     users_find_ends(s);
 }
 
 /* ---- all of it ------------------------------------------------------------------- */
 
-enum status users_find(struct users *u, const struct row *rows, size_t n_rows,
-                       struct err *err)
+static enum status find(struct users *u, const struct row *rows, size_t n_rows,
+                        bool is_open, struct err *err)
 {
+    const int mode = is_open ? LOAD_MODE_OPEN : LOAD_MODE_CLOSED;
     size_t n = 0;
 
     *u = (struct users){.rows = rows, .n_rows = n_rows};
@@ -300,13 +333,13 @@ enum status users_find(struct users *u, const struct row *rows, size_t n_rows,
     for (size_t i = 0; i < n_rows; i++) {
         const struct row *r = &rows[i];
 
-        if (r->kind != ROW_LOAD || r->load_mode != LOAD_MODE_CLOSED || r->n_users < 1 ||
-            r->n_users > INT32_MAX)
+        if (r->kind != ROW_LOAD || r->load_mode != mode ||
+            (is_open ? !(row_rate(r) > 0) : r->n_users < 1 || r->n_users > INT32_MAX))
             continue;
         struct users_series *s = series_of(u, r);
 
         if (s)
-            users_level_make(s, (int)r->n_users);
+            make_level(s, is_open ? 0 : (int)r->n_users, is_open ? row_rate(r) : 0);
     }
     for (size_t i = 0; i < u->n; i++) {
         fill_series(&u->v[i], u);
@@ -317,6 +350,18 @@ enum status users_find(struct users *u, const struct row *rows, size_t n_rows,
     name_series(u);
     qsort(u->v, u->n, sizeof *u->v, by_name);
     return ST_OK;
+}
+
+enum status users_find(struct users *u, const struct row *rows, size_t n_rows,
+                       struct err *err)
+{
+    return find(u, rows, n_rows, false, err);
+}
+
+enum status users_find_open(struct users *u, const struct row *rows, size_t n_rows,
+                            struct err *err)
+{
+    return find(u, rows, n_rows, true, err);
 }
 
 void users_free(struct users *u)

@@ -9,7 +9,8 @@
  * are any, between the lowest and the highest end of their intervals; whether it meets
  * the SLO is judged from all their requests together. A row whose requests all failed
  * has no figures, and misses it. Two servers are compared row by row, as the same round
- * measured both, one right after the other.
+ * measured both, one right after the other. Open loops have series of their own, whose
+ * levels are rates.
  *
  * Threading: pure functions.
  */
@@ -37,11 +38,32 @@ struct users_figure {
     double v, lo, hi;
 };
 
+/* Further figures of a level, of the columns with these names (users.c). */
+enum users_more {
+    USERS_VISIBLE_P50, /* visible: as ttft_p90_s below */
+    USERS_FIRST_P50,   /* first: also of a thought */
+    USERS_FIRST_P90,
+    USERS_TURN1_P50,
+    USERS_TURN1_P90,
+    USERS_LATER_P50,
+    USERS_LATER_P90,
+    USERS_THOUGHTS,
+    USERS_HIT,
+    USERS_KNOWN,
+    USERS_ACHIEVED,
+    USERS_GOODPUT,
+    USERS_BACKLOG,
+    USERS_MET,
+    USERS_N_MORE
+};
+
 struct users_level {
-    int n_users;
+    int n_users;           /* 0: an open loop */
+    double rate;           /* of an open loop; 0: none */
     const struct row *row; /* the last of the rows that its figures are of */
     size_t n_rows;         /* that these are */
     struct users_figure tok_per_s, ttft_p90_s, tpot_p90_ms;
+    struct users_figure more[USERS_N_MORE];
     struct users_figure roof_gbps; /* of memory around it, where that was read */
     size_t n_requests, n_ttft_met, n_tpot_met; /* of all rows */
     enum row_slo_verdict verdict;
@@ -53,7 +75,7 @@ struct users_series {
     char name[REPORT_NAME_MAX]; /* of the server, and what else distinguishes it */
     const struct row *first;    /* one of its rows */
     struct slo slo;             /* ttft_s 0: the row names none that is known */
-    struct users_level level[USERS_MAX_LEVELS]; /* [n], by number of users */
+    struct users_level level[USERS_MAX_LEVELS]; /* [n], by number of users, or rate */
     size_t n;
     int carries;    /* the most users that meet the SLO; 0: not one of those tried */
     int misses;     /* the fewest that miss it; 0: none did */
@@ -71,6 +93,9 @@ struct users {
  * passed over. Error: ST_NO_MEMORY. */
 enum status users_find(struct users *u, const struct row *rows, size_t n_rows,
                        struct err *err);
+/* The open loops; carries, misses and undecided mean nothing there. */
+enum status users_find_open(struct users *u, const struct row *rows, size_t n_rows,
+                            struct err *err);
 void users_free(struct users *u);
 
 /* The level with n_users, added behind the others if it is new; NULL: there is
@@ -174,8 +199,15 @@ enum status users_recommend(FILE *f, json_t **json, const struct users_wish *wis
 
 /* ---- charts (users_charts.c) ----------------------------------------------------- */
 
-/* Draws users_latency (tok/s against p90 TTFT and TPOT, with the SLO), users_ladder
- * (users against tok/s of all and of each) and, where its directory has the times of
+enum users_chart {
+    USERS_LATENCY, /* tok/s against p90 TTFT and TPOT, with the SLO */
+    USERS_LADDER,  /* users against tok/s of all and of each */
+    USERS_TURNS,   /* users against the median TTFT of first turns, of later ones */
+    USERS_OPEN,    /* the rate of open loops against p90 TTFT and goodput */
+    USERS_N_CHARTS
+};
+
+/* Draws these, as users_latency and so on, and, where its directory has the times of
  * requests, users_ttft (their distribution), each as .csv, .gp, .svg and .png in dir,
  * and removes those without a figure. again: the command that redraws them; NULL:
  * `bench plot DIR`. *any is set where one was drawn. Errors: those of requests_read()
@@ -183,11 +215,12 @@ enum status users_recommend(FILE *f, json_t **json, const struct users_wish *wis
 enum status users_charts(const char *dir, const char *again,
                          const struct result_part *part, bool *any, struct err *err);
 
-/* The first of them as a plot: both parts, the time to the first token and that of the
- * others, or (part 0 or 1) one of them. NULL: no memory. */
-struct plot *users_latency_plot(const struct users *u, int part, const char *subtitle);
-/* Whether there is a latency to draw. */
-bool users_has_latencies(const struct users *u);
+/* One of them as a plot, of open loops for USERS_OPEN, else of closed ones: both parts,
+ * one above the other, or (part 0 or 1) one of them. NULL: no memory. */
+struct plot *users_plot(const struct users *u, enum users_chart chart, int part,
+                        const char *subtitle);
+/* Whether it has a figure. */
+bool users_has_plot(const struct users *u, enum users_chart chart);
 
 /* Whether none of the files of these charts in dir is one of the inputs. Errors:
  * chart_files_check()'s. */

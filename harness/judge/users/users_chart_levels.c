@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * users_chart_levels.c - two figures of each number of users: latencies by throughput,
- * the ladder
+ * users_chart_levels.c - two figures of each level: latencies by throughput, the
+ * ladder, turns of conversations, open loops
  */
 #include <math.h>
 
@@ -12,22 +12,61 @@
 
 /* ---- two figures of each level --------------------------------------------------- */
 
-struct two {
-    const struct users *u;
-    const char *x_title, *y_title[2];
-    bool has_limits; /* the SLO's, and numbers of users at marks: not the ladder */
+struct about {
+    const char *name, *titles[3]; /* of both parts, of the first, of the second */
+    const char *x_title, *y_title[2], *note; /* note: for a part alone; NULL: none */
 };
 
-static const struct two latency = {.x_title =
-                                       "tokens per second, of all users together",
-                                   .y_title = {"p90 TTFT, s", "p90 ms per token"},
-                                   .has_limits = true};
-static const struct two ladder = {.x_title = "users",
-                                  .y_title = {"tok/s of all users", "tok/s of each"}};
+static const struct about charts[USERS_N_CHARTS] = {
+    [USERS_LATENCY] = {"users_latency",
+                       {"Throughput against latency; numbers are users",
+                        "Throughput against the time to the first visible token",
+                        "Throughput against the time of a token"},
+                       "tokens per second, of all users together",
+                       {"p90 TTFT (visible), s", "p90 ms per token"},
+                       "Numbers are users; a server can serve those who are below both "
+                       "limits."},
+    [USERS_LADDER] = {"users_ladder",
+                      {"Throughput by number of users", "", ""},
+                      "users",
+                      {"tok/s of all users", "tok/s of each"},
+                      NULL},
+    [USERS_TURNS] = {"users_turns",
+                     {"Time to the first token by turn of a conversation",
+                      "Time to the first token of first turns",
+                      "Time to the first token of later turns"},
+                     "users",
+                     {"median TTFT of first turns, s", "median of later turns, s"},
+                     NULL},
+    [USERS_OPEN] = {"users_open",
+                    {"Open loop: time to the first visible token, and goodput",
+                     "Open loop: time to the first visible token",
+                     "Open loop: requests that met both limits"},
+                    "requests (or sessions) per second that were due",
+                    {"p90 TTFT (visible), s", "goodput, requests per second"},
+                    NULL},
+};
+
+struct two {
+    const struct users *u;
+    enum users_chart chart;
+};
+
+static const struct about *about_of(const struct two *t)
+{
+    return &charts[t->chart];
+}
+
+const char *users_chart_name(enum users_chart chart)
+{
+    return charts[chart].name;
+}
 
 static double x_of(const struct two *t, const struct users_level *s)
 {
-    return t->has_limits ? s->tok_per_s.v : s->n_users;
+    return t->chart == USERS_LATENCY ? s->tok_per_s.v
+           : t->chart == USERS_OPEN  ? s->rate
+                                     : s->n_users;
 }
 
 /* NAN: none. */
@@ -36,28 +75,38 @@ static struct users_figure y_of(const struct two *t, int part,
 {
     const struct users_figure *all = &s->tok_per_s;
 
-    if (t->has_limits)
+    if (t->chart == USERS_LATENCY)
         return part ? s->tpot_p90_ms : s->ttft_p90_s;
+    if (t->chart == USERS_TURNS)
+        return s->more[part ? USERS_LATER_P50 : USERS_TURN1_P50];
+    if (t->chart == USERS_OPEN)
+        return part ? s->more[USERS_GOODPUT] : s->ttft_p90_s;
     return !part ? *all
                  : (struct users_figure){all->v / s->n_users, all->lo / s->n_users,
                                          all->hi / s->n_users};
 }
 
-static bool has_figures(const struct two *t)
+/* A part with the SLO's limit, whose axis may be logarithmic. */
+static bool has_limit(const struct two *t, int part)
+{
+    return t->chart == USERS_LATENCY || (t->chart == USERS_OPEN && !part);
+}
+
+static bool has_figures(const struct two *t, int part)
 {
     for (size_t i = 0; i < t->u->n; i++)
         for (size_t k = 0; k < t->u->v[i].n; k++)
-            if (isfinite(y_of(t, 0, &t->u->v[i].level[k]).v))
+            if (isfinite(y_of(t, part, &t->u->v[i].level[k]).v))
                 return true;
     return false;
 }
 
-bool users_has_latencies(const struct users *u)
+bool users_has_plot(const struct users *u, enum users_chart chart)
 {
-    struct two t = latency;
+    const struct two t = {u, chart};
 
-    t.u = u;
-    return has_figures(&t);
+    /* answers of one token have no time per token */
+    return has_figures(&t, 0) && (chart == USERS_LATENCY || has_figures(&t, 1));
 }
 
 /* ---- the table ------------------------------------------------------------------- */
@@ -70,6 +119,10 @@ static void put_figure(struct plot *p, struct users_figure y)
 static void put_level(struct plot *p, const struct two *t, size_t series,
                       const struct users_level *s)
 {
+    const char *load =
+        s->n_users ? plot_printf(p, "%d user%s", s->n_users, plural(s->n_users, "s"))
+                   : plot_printf(p, "%.3g a second", s->rate);
+
     plot_number(p, (double)series);
     plot_string(p, plot_printf(p, "%d", s->n_users));
     plot_number(p, x_of(t, s));
@@ -79,12 +132,11 @@ static void put_level(struct plot *p, const struct two *t, size_t series,
     for (int i = 0; i < 4; i++)
         plot_number(p, NAN); /* places of labels */
     plot_string(p, t->u->v[series].name);
-    plot_string(p,
-                plot_printf(p,
-                            "%s, %d user%s: %.3g tok/s, p90 TTFT %.3g s, %.3g ms "
-                            "per token",
-                            t->u->v[series].name, s->n_users, plural(s->n_users, "s"),
-                            s->tok_per_s.v, s->ttft_p90_s.v, s->tpot_p90_ms.v));
+    plot_string(p, plot_printf(p,
+                               "%s, %s: %.3g tok/s, p90 TTFT %.3g s, %.3g ms per "
+                               "token",
+                               t->u->v[series].name, load, s->tok_per_s.v,
+                               s->ttft_p90_s.v, s->tpot_p90_ms.v));
 }
 
 static void put_levels(struct plot *p, const struct two *t)
@@ -108,13 +160,13 @@ static struct users_range y_range(const struct two *t, int part)
             const struct users_figure y = y_of(t, part, &t->u->v[i].level[k]);
 
             users_range_widen(&r, y.v);
-            if (y.lo > 0 || !t->has_limits) /* of a logarithmic axis */
+            if (y.lo > 0 || !has_limit(t, part)) /* of a logarithmic axis */
                 users_range_widen(&r, y.lo);
             users_range_widen(&r, y.hi);
         }
-    for (size_t i = 0; t->has_limits && i < t->u->n; i++)
+    for (size_t i = 0; has_limit(t, part) && i < t->u->n; i++)
         users_range_widen(&r, users_limit_of(&t->u->v[i].slo, part));
-    return users_range_with_room(r, !t->has_limits);
+    return users_range_with_room(r, !has_limit(t, part));
 }
 
 static struct users_range x_range(const struct two *t)
@@ -124,7 +176,7 @@ static struct users_range x_range(const struct two *t)
     for (size_t i = 0; i < t->u->n; i++)
         for (size_t k = 0; k < t->u->v[i].n; k++)
             users_range_widen(&x, x_of(t, &t->u->v[i].level[k]));
-    if (t->has_limits)
+    if (has_limit(t, 0))
         return users_range_with_room(x, true);
     x.log = x.max / x.min > 8;
     x.min = x.log ? x.min / 1.15 : x.min - 0.5;
@@ -149,7 +201,7 @@ static void put_user_ticks(struct plot *p, struct plot_axis *x, const struct use
 /* Limits of a part that differ, each once. */
 static void put_limits(struct plot *p, const struct two *t, int part, int panel)
 {
-    for (size_t i = 0; t->has_limits && i < t->u->n; i++) {
+    for (size_t i = 0; has_limit(t, part) && i < t->u->n; i++) {
         const double limit = users_limit_of(&t->u->v[i].slo, part);
         bool is_new = isfinite(limit);
 
@@ -216,7 +268,7 @@ static void put_layers(struct plot *p, const struct two *t, int part, int panel)
                             .n_by = (int)t->u->n,
                             .style = {.color = PLOT_OWN},
                             .text = "n_users"};
-    if (t->has_limits)
+    if (t->chart == USERS_LATENCY)
         plot_layer(p, l);
 }
 
@@ -230,12 +282,12 @@ static void put_panel(struct plot *p, const struct two *t, int part, bool is_alo
 
     a->x.is_log = x.log;
     a->y.is_log = y.log;
-    a->y.title = t->y_title[part];
+    a->y.title = about_of(t)->y_title[part];
     a->x.no_grid = true;
     a->x.no_figures = !is_last;
     if (is_last)
-        a->x.title = t->x_title;
-    if (!t->has_limits)
+        a->x.title = about_of(t)->x_title;
+    if (!has_limit(t, 0))
         put_user_ticks(p, &a->x, t->u);
     put_limits(p, t, part, panel);
     put_layers(p, t, part, panel);
@@ -260,37 +312,23 @@ static void put_keys(struct plot *p, const struct users *u)
                  plot_marked(PLOT_INK, PLOT_RING, 2.8));
 }
 
-/* part: 0, 1, or -1 for both. */
-static struct plot *make(const struct two *t, int part, const char *name,
-                         const char *title, const char *subtitle)
+struct plot *users_plot(const struct users *u, enum users_chart chart, int part,
+                        const char *subtitle)
 {
-    struct plot *p = plot_new(name, title, subtitle);
+    const struct two t = {u, chart};
+    const struct about *about = about_of(&t);
+    struct plot *p = plot_new(about->name, about->titles[part + 1], subtitle);
 
     if (!p)
         return NULL;
-    put_levels(p, t);
+    put_levels(p, &t);
     if (part != 1)
-        put_panel(p, t, 0, part == 0);
+        put_panel(p, &t, 0, part == 0);
     if (part != 0)
-        put_panel(p, t, 1, part == 1);
-    put_keys(p, t->u);
-    return p;
-}
-
-struct plot *users_latency_plot(const struct users *u, int part, const char *subtitle)
-{
-    static const char *const titles[] = {
-        "Throughput against latency; numbers are users",
-        "Throughput against the time to the first token",
-        "Throughput against the time of a token"};
-    struct two t = latency;
-    struct plot *p;
-
-    t.u = u;
-    p = make(&t, part, USERS_LATENCY, titles[part + 1], subtitle);
-    if (p && part >= 0)
-        plot_note(p, "Numbers are users; a server can serve those who are below both "
-                     "limits.");
+        put_panel(p, &t, 1, part == 1);
+    put_keys(p, u);
+    if (part >= 0 && about->note)
+        plot_note(p, about->note);
     return p;
 }
 
@@ -337,25 +375,17 @@ enum status users_draw(struct plot *p, const struct chart_place *to, bool *any,
     return st;
 }
 
-enum status users_draw_levels(const struct users *u, const struct chart_place *to,
-                              bool *any, struct err *err)
+enum status users_draw_levels(const struct users *u, enum users_chart chart,
+                              const struct chart_place *to, bool *any, struct err *err)
 {
-    struct two steps = ladder;
     char text[500];
-    enum status st = ST_OK;
 
-    steps.u = u;
+    if (!users_has_plot(u, chart)) {
+        chart_files_remove(to->dir, charts[chart].name);
+        return ST_OK;
+    }
     snprintf(text, sizeof text, "%s", to->subtitle);
-    add_unknown(text, sizeof text, u);
-    if (users_has_latencies(u))
-        st = users_draw(users_latency_plot(u, -1, text), to, any, err);
-    else
-        chart_files_remove(to->dir, USERS_LATENCY);
-    if (st == ST_OK && has_figures(&steps))
-        st = users_draw(make(&steps, -1, USERS_LADDER, "Throughput by number of users",
-                             to->subtitle),
-                        to, any, err);
-    else if (st == ST_OK)
-        chart_files_remove(to->dir, USERS_LADDER);
-    return st;
+    if (chart == USERS_LATENCY)
+        add_unknown(text, sizeof text, u);
+    return users_draw(users_plot(u, chart, -1, text), to, any, err);
 }

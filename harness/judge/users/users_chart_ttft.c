@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * users_chart_ttft.c - the distribution of times to the first token
+ * users_chart_ttft.c - the distribution of times to the first visible token
  */
 #include <math.h>
 #include <stdlib.h>
@@ -168,9 +168,9 @@ static void put_panel(struct plot *p, const struct lines *lines)
 
     a->x.is_log = x.log;
     a->x.no_grid = true;
-    a->x.title = x.log ? "seconds to the first token (logarithmic)"
-                       : "seconds to the first token";
-    a->y.title = "requests whose first token came within, %";
+    a->x.title = x.log ? "seconds to the first visible token (logarithmic)"
+                       : "seconds to the first visible token";
+    a->y.title = "requests whose first visible token came within, %";
     put_limit(p, limit);
     plot_across(p, 0, false, 90, false, plot_stroke(PLOT_GREY, 1, PLOT_DOTTED));
 }
@@ -212,8 +212,9 @@ static void put_layers(struct plot *p, const struct lines *lines)
 
 static struct plot *make(const struct lines *lines, const char *subtitle)
 {
-    struct plot *p = plot_new(
-        USERS_TTFT, "Time to the first token, of each number of users", subtitle);
+    struct plot *p =
+        plot_new(USERS_TTFT, "Time to the first visible token, of each number of users",
+                 subtitle);
 
     if (!p)
         return NULL;

@@ -23,8 +23,8 @@ struct users_range users_range_with_room(struct users_range r, bool from_zero)
 {
     r.log = !from_zero && r.min > 0 && r.max / r.min > LOG_RATIO;
     if (r.log) {
+        r.max *= pow(r.max / r.min, 0.13); /* of a limit, and its words above it */
         r.min /= 1.3;
-        r.max *= 1.3;
         return r;
     }
     r.min = from_zero || r.min < 0.6 * r.max ? 0 : r.min - 0.1 * (r.max - r.min);
@@ -66,7 +66,7 @@ static void describe(char *buf, size_t cap, const struct users *u,
 enum status users_charts(const char *dir, const char *again,
                          const struct result_part *part, bool *any, struct err *err)
 {
-    struct users u;
+    struct users u, open = {0};
     char subtitle[400], origin[160];
     const struct chart_place to = {
         .dir = dir,
@@ -75,20 +75,30 @@ enum status users_charts(const char *dir, const char *again,
         .again = again};
     enum status st = users_find(&u, part->rows, part->n, err);
 
+    if (st == ST_OK)
+        st = users_find_open(&open, part->rows, part->n, err);
+    for (int i = 0; i < USERS_N_CHARTS && st == ST_OK && (u.n || open.n); i++) {
+        const struct users *own = i == USERS_OPEN ? &open : &u;
+
+        if (own->n)
+            describe(subtitle, sizeof subtitle, own, &part->run->about);
+        st = users_draw_levels(own, (enum users_chart)i, &to, any, err);
+    }
     if (st == ST_OK && u.n) {
         describe(subtitle, sizeof subtitle, &u, &part->run->about);
-        st = users_draw_levels(&u, &to, any, err);
-        if (st == ST_OK)
-            st = users_draw_ttft(&u, &to, part->run->dir, any, err);
+        st = users_draw_ttft(&u, &to, part->run->dir, any, err);
     }
     users_free(&u);
+    users_free(&open);
     return st;
 }
 
 enum status users_charts_check(const struct path_list *inputs, const char *dir,
                                struct err *err)
 {
-    static const char *const names[] = {USERS_LATENCY, USERS_LADDER, USERS_TTFT, NULL};
+    const char *names[USERS_N_CHARTS + 2] = {USERS_TTFT};
 
+    for (int i = 0; i < USERS_N_CHARTS; i++)
+        names[i + 1] = users_chart_name((enum users_chart)i);
     return chart_files_check(inputs, dir, names, err);
 }

@@ -26,15 +26,16 @@ struct users_range users_range_with_room(struct users_range r, bool from_zero);
  * not known. */
 double users_limit_of(const struct slo *slo, int part);
 
-#define USERS_LATENCY "users_latency"
-#define USERS_LADDER  "users_ladder"
-#define USERS_TTFT    "users_ttft"
+#define USERS_TTFT "users_ttft"
 
-/* The first two, and the last by the requests of the directory `from` (NULL: none):
- * draw them in to->dir, with its subtitle and command, or remove them where there is
+/* The name of a chart's files, without ending. */
+const char *users_chart_name(enum users_chart chart);
+
+/* One of levels, and the distribution by the requests of the directory `from` (NULL:
+ * none): draw it in to->dir, with its subtitle and command, or remove it where there is
  * nothing to draw; *any is set where one was drawn. Errors: as users_charts(). */
-enum status users_draw_levels(const struct users *u, const struct chart_place *to,
-                              bool *any, struct err *err);
+enum status users_draw_levels(const struct users *u, enum users_chart chart,
+                              const struct chart_place *to, bool *any, struct err *err);
 enum status users_draw_ttft(const struct users *u, const struct chart_place *to,
                             const char *from, bool *any, struct err *err);
 

@@ -94,7 +94,7 @@ static void print_level(FILE *f, const struct load_level *s)
     if (s->n_users)
         snprintf(load, sizeof load, "%d", s->n_users);
     else
-        snprintf(load, sizeof load, "%.3g/s", r->rate_asked);
+        snprintf(load, sizeof load, "%.3g/s", row_rate(r));
     fprintf(f, "%6s %4lld %7s %8s %7s %8s %7s %7s %6s  %s\n", load,
             (long long)r->n_requests, cell(r->tok_per_s, 1).text,
             cell(is_old ? r->ttft_p50_s : r->ttft_visible_p50_s, 3).text,
@@ -155,7 +155,7 @@ static void print_remarks(FILE *f, const struct load_answer *a)
             snprintf(load, sizeof load, "%d user%s", a->level[i].n_users,
                      plural(a->level[i].n_users, "s"));
         else
-            snprintf(load, sizeof load, "%.3g %s a second", r->rate_asked,
+            snprintf(load, sizeof load, "%.3g %s a second", row_rate(r),
                      load_arrivals(r));
         text_append(text, sizeof text, "%s: ", load);
         const char *const parts[] = {
@@ -207,9 +207,9 @@ void load_print(FILE *f, const struct load_answer *a, const struct load_settings
     putc('\n', f);
     print_remarks(f, a);
     snprintf(text, sizeof text,
-             "TTFT is in s, TPOT and ITL in ms. SLO %s: 90 %% of the requests within "
-             "%g s to the first token, and 90 %% within %g ms per token. The client "
-             "took %.1f %% of a CPU at most and was "
+             "TTFT is the time to the first visible token, in s; TPOT and ITL are in "
+             "ms. SLO %s: 90 %% of the requests within %g s to that token, and 90 %% "
+             "within %g ms per token. The client took %.1f %% of a CPU at most and was "
              "%.1f ms late (p99).",
              s->slo.name, s->slo.ttft_s, s->slo.tpot_ms, cpu, late);
     text_wrap(f, text, 0, 0, LINE_WIDTH, false);

@@ -91,7 +91,7 @@ static void point_text(char *buf, size_t cap, const struct row *r)
     else if (r->kind == POINT_SPECULATE)
         snprintf(buf, cap, "speculate %s", r->spec_text);
     else if (r->kind == ROW_LOAD && r->load_mode == LOAD_MODE_OPEN)
-        snprintf(buf, cap, "load, %.3g/s", r->rate_asked);
+        snprintf(buf, cap, "load, %.3g/s", row_rate(r));
     else if (r->kind == ROW_LOAD)
         snprintf(buf, cap, "load, %lld user%s", (long long)r->n_users,
                  plural(r->n_users, "s"));

@@ -62,6 +62,9 @@ assert all(abs(int(p) - int(c) - 20) <= 25 for turn, p, c in sent[20:] if turn !
 END
 grep -q "/p60/o8/[0-9a-f]\{8\}/u4," talk/sweep.csv || fail "the point does not differ from that of single requests"
 "$BENCH" report talk -o talk.html >out 2>err || fail "report: $(cat err)"
+grep -q '<p class="label">Conversations</p>' talk.html && ! grep -q '<p class="label">Open loops</p>' talk.html &&
+    grep -q "Time to the first token of first turns" talk.html || fail "the page has no card of conversations"
+[ -s talk/users_turns.svg ] && [ ! -e talk/users_open.svg ] || fail "charts: $(ls talk)"
 load --users 4 --requests 80 --prompt 60 --output 8 --sessions turns=4,think=0.01-0.03,next=12 -o talk --resume || fail "$(cat err)"
 tr '\n' ' ' <out | tr -s ' ' | grep -qE "TTFT of first turns [0-9.]+ s, of later ones [0-9.]+ s \(p50\); [0-9]+ % of the prompts' tokens were cached, and [0-9]+ %" ||
     fail "no word of conversations: $(cat out)"
@@ -84,6 +87,11 @@ turns = [int(t["turn"]) for t in csv.DictReader(open("come/requests.csv"))]
 for part in turns[:60], turns[60:]:
     assert all(part.count(t) >= 6 for t in range(1, 5)), turns
 END
+"$BENCH" report come -o come.html >out 2>err || fail "report: $(cat err)"
+for label in Conversations "Open loops"; do
+    grep -q "<p class=\"label\">$label</p>" come.html || fail "the page has no card of $label"
+done
+[ -s come/users_open.svg ] && [ ! -e come/users_turns.svg ] || fail "charts: $(ls come)"
 load --rate 20 --requests 60 --prompt 60 --output 8 --sessions turns=4,think=0.2,next=12 || fail "$(cat err)"
 grep -q "^20 sessions a second: " out || fail "no word of sessions a second: $(cat out)"
 

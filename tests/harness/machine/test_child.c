@@ -102,7 +102,7 @@ static void keeps_the_end(void **state)
     child_close(&c);
 }
 
-static void says_nothing_or_little(void **state)
+static void prints_nothing_or_little(void **state)
 {
     char words[64];
     struct child c;
@@ -447,7 +447,7 @@ static void no_other_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(keeps_the_end),
-                                       cmocka_unit_test(says_nothing_or_little),
+                                       cmocka_unit_test(prints_nothing_or_little),
                                        cmocka_unit_test(end_is_noticed),
                                        cmocka_unit_test(left_behind),
                                        cmocka_unit_test(foreign_ends_whole),

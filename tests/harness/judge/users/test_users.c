@@ -407,6 +407,43 @@ static void names(void **state)
     users_free(&u);
 }
 
+/* Levels of an open loop are rates, which closed loops do not know. */
+static void open_loops(void **state)
+{
+    struct row rows[] = {make_row("a", 2, 1, 10, 60), make_row("a", 0, 1, 10, 60),
+                         make_row("a", 0, 1, 9, 60), make_row("a", 0, 2, 11, 30)};
+    struct err err = ERR_INIT;
+    struct users u;
+
+    (void)state;
+    for (int i = 1; i < 4; i++) {
+        rows[i].load_mode = LOAD_MODE_OPEN;
+        rows[i].n_users = FIELD_NO_INT;
+        rows[i].rate_asked = i == 1 ? 2 : 0.5;
+        rows[i].goodput_per_s = i;
+        rows[i].goodput_per_s_lo = 0.5 * i;
+        rows[i].goodput_per_s_hi = 2.0 * i;
+        rows[i].prefix_hit_pct = 10 * i;
+    }
+    assert_int_equal(users_find(&u, rows, 4, &err), ST_OK);
+    assert_true(u.n == 1 && u.v[0].n == 1 && u.v[0].level[0].n_users == 2);
+    assert_true(isnan(u.v[0].level[0].more[USERS_GOODPUT].v));
+    assert_false(users_has_plot(&u, USERS_OPEN));
+    users_free(&u);
+    assert_int_equal(users_find_open(&u, rows, 4, &err), ST_OK);
+    assert_true(u.n == 1 && u.v[0].n == 2);
+    const struct users_level *slow = &u.v[0].level[0], *fast = &u.v[0].level[1];
+
+    assert_true(slow->rate == 0.5 && slow->n_rows == 2 && slow->n_requests == 120);
+    assert_true(fast->rate == 2 && fast->n_rows == 1 && !fast->n_users);
+    assert_true(slow->more[USERS_GOODPUT].v == 2.5);
+    assert_true(slow->more[USERS_GOODPUT].lo == 1 && slow->more[USERS_GOODPUT].hi == 6);
+    assert_true(slow->more[USERS_HIT].v == 25);
+    assert_true(users_has_plot(&u, USERS_OPEN));
+    assert_false(users_has_plot(&u, USERS_TURNS));
+    users_free(&u);
+}
+
 /* ---- a number of users ----------------------------------------------------------- */
 
 static void the_server_for_so_many(void **state)
@@ -512,6 +549,7 @@ int main(void)
         cmocka_unit_test(two_servers),
         cmocka_unit_test(a_second_try_is_no_round),
         cmocka_unit_test(names),
+        cmocka_unit_test(open_loops),
         cmocka_unit_test(the_server_for_so_many),
         cmocka_unit_test(other_limits),
     };
