@@ -95,6 +95,18 @@ if command -v gnuplot > /dev/null; then
     grep -q "(the axis begins at 9" odd/out/history.gp || fail "not an axis that begins above 0"
 fi
 
+# Latencies of rows of bench load, which no answer of decode has.
+for i in $(seq 10 49); do
+    mkdir -p "served/$i"
+    cp "tree/$i/machine.json" "served/$i"
+    awk -F, -v OFS=, 'NR == 1 { print $0, "load_mode", "n_users", "ttft_visible_p90_s" }
+        NR > 1 { $4 = "load"; $9 = ""; print $0, "closed", 2, 1000 / $11 }' \
+        "tree/$i/sweep.csv" > "served/$i/sweep.csv"
+done
+"$BENCH" history changes served --metric ttft_visible_p90_s > out || fail "times of a load: exit $?"
+grep -q "^m Q4_0, ttft_visible_p90_s, load, " out &&
+    grep -q "^  commit30 *commit29 *+6\.[0-9] % .* worse " out || fail "times of a load: $(cat out)"
+
 # compare: a run of the tree against those before it.
 run() { # run CODE ARGUMENTS...: into out
     local code=$1 got=0

@@ -29,6 +29,9 @@ static const struct series_metric metrics[] = {
     {"mbu", "of the roof", false, 1},
     {"gops", "GOPS", false, 1},
     {"roof_gbps", "GB/s", false, 1},
+    {"ttft_visible_p90_s", "s", true, 1},
+    {"ttft_later_p90_s", "s", true, 1},
+    {"tpot_p90_ms", "ms", true, 1},
 };
 #define N_METRICS (sizeof metrics / sizeof metrics[0])
 
@@ -36,7 +39,7 @@ static const struct series_metric metrics[] = {
 static enum status find_metric(const struct series_metric **m, const char *column,
                                struct err *err)
 {
-    char all[256] = "";
+    char all[400] = "";
 
     for (size_t i = 0; i < N_METRICS; i++) {
         if (!strcmp(metrics[i].column, column)) {
