@@ -28,7 +28,9 @@ static const struct opt_usage usage = {
         "configs/prices.yaml; without them machines are ranked by speed. A PATH "
         "without rows of results is skipped. A machine is assumed to write one "
         "sequence, during --utilisation of the time. Differences in builds and "
-        "settings are named. With -o cost is drawn against speed.\n"
+        "settings are named. Rows of `bench load` are compared by what each server "
+        "carries, and its tok/s at the most users that all were measured with. With -o "
+        "cost is drawn against speed.\n"
         "\n"
         "Exit code 1: no machine has a setting that qualifies.",
     .example = "bench compare results/a results/b --price a=0.06 --price b=0.08\n"
@@ -130,7 +132,11 @@ static enum status run(struct settings *s, const struct opt_args *args, struct e
     s->p.prices_from = from;
     if (st == ST_OK)
         st = compare_make(c, (const char *const *)args->v, n, &s->p, err);
-    if (st == ST_OK)
+    if (st == ST_OK && !c->n && given)
+        st = err_set(err, ST_USAGE,
+                     "these are rows of `bench load` alone: prices are for machines "
+                     "with a sweep");
+    if (st == ST_OK && c->n)
         st = check_prices(c, s, err);
     if (st == ST_OK && s->json)
         st = cmd_print_json(compare_json(c), 6, err);

@@ -394,6 +394,15 @@ static enum status compare_parts(struct comparison *c, struct result_part *parts
     return st;
 }
 
+static bool has_points(const struct result_part *parts, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < parts[i].n; k++)
+            if (parts[i].rows[k].kind != ROW_LOAD)
+                return true;
+    return false;
+}
+
 enum status compare_make(struct comparison *c, const char *const *paths, size_t n,
                          const struct compare_params *p, struct err *err)
 {
@@ -408,6 +417,8 @@ enum status compare_make(struct comparison *c, const char *const *paths, size_t 
     st = sets ? read_all(sets, parts, &n_parts, paths, n, err)
               : err_set(err, ST_NO_MEMORY, "no memory for %zu sets of rows", n);
     if (st == ST_OK)
+        st = compare_users(c, parts, n_parts, p, err);
+    if (st == ST_OK && (has_points(parts, n_parts) || !c->n_serves))
         st = compare_parts(c, parts, n_parts, p, err);
     for (size_t i = 0; sets && i < n; i++)
         result_set_free(&sets[i]);

@@ -11,7 +11,8 @@
  * has the probability that nothing else is first, unless a machine in it has only
  * disturbed rows: their speeds are lower bounds. A price of tokens is that of a
  * machine's hour over the tokens of it, of one sequence at a time, for the share of the
- * time in which it works.
+ * time in which it works. Rows of bench load are compared by themselves: what the
+ * servers of all machines carry (users.h).
  *
  * Threading: one thread.
  */
@@ -25,6 +26,7 @@
 #include "harness/judge/compare/prices.h"
 #include "harness/judge/recommend/recommend.h"
 #include "harness/judge/recommend/recommend_speed.h"
+#include "harness/rows/result_set.h"
 
 #define COMPARE_MAX_MACHINES 64
 
@@ -77,12 +79,15 @@ struct comparison {
     int n_changes;
     char differs[COMPARE_MAX_NOTES][400]; /* what is not alike */
     int n_differs;
+    char users[1200]; /* what the servers carry, by rows of bench load; "": no rows */
+    char serves[COMPARE_MAX_NOTES][700]; /* each at the most users that all had */
+    int n_serves;
 };
 
-/* *c is for compare_free() in any case. Errors: result_set_open()'s; ST_CHECK (no
- * machine has a setting), ST_INPUT (several models and none chosen; a price is missing
- * or in another currency where costs are requested), ST_USAGE (too many machines),
- * ST_NO_MEMORY. */
+/* *c is for compare_free() in any case; c->n is 0 where there are rows of bench load
+ * alone. Errors: result_set_open()'s; ST_CHECK (no machine has a setting), ST_INPUT
+ * (several models and none chosen; a price is missing or in another currency where
+ * costs are requested), ST_USAGE (too many machines), ST_NO_MEMORY. */
 enum status compare_make(struct comparison *c, const char *const *paths, size_t n,
                          const struct compare_params *p, struct err *err);
 void compare_free(struct comparison *c);
@@ -97,9 +102,13 @@ json_t *compare_json(const struct comparison *c);
 enum status compare_chart(const struct comparison *c, const char *dir,
                           const char *again, bool *drawn, struct err *err);
 
-/* ---- compare_notes.c ------------------------------------------------------------- */
+/* ---- parts of compare_make() ----------------------------------------------------- */
 
-/* Fill in what would change the ranking, and what is not alike. */
+/* Fills in users and serves (compare_users.c). Error: ST_NO_MEMORY. */
+enum status compare_users(struct comparison *c, const struct result_part *parts,
+                          size_t n, const struct compare_params *p, struct err *err);
+
+/* Fill in what would change the ranking, and what is not alike (compare_notes.c). */
 void compare_note(struct comparison *c);
 
 #endif

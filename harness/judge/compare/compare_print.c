@@ -185,10 +185,25 @@ static void print_machine(FILE *f, const struct compare_machine *m)
     text_wrap(f, text, 0, 2, LINE_WIDTH, false);
 }
 
+static void print_servers(FILE *f, const struct comparison *c)
+{
+    if (!c->n_serves)
+        return;
+    text_wrap(f, c->users, 0, 0, LINE_WIDTH, false);
+    fputs("\nServers, by rows of bench load:\n", f);
+    for (int i = 0; i < c->n_serves; i++)
+        text_wrap(f, c->serves[i], 0, 2, LINE_WIDTH, false);
+    if (c->n)
+        putc('\n', f);
+}
+
 void compare_print(FILE *f, const struct comparison *c)
 {
     char text[1000];
 
+    print_servers(f, c);
+    if (!c->n)
+        return;
     text_wrap(f, about(c, text, sizeof text), 0, 0, LINE_WIDTH, false);
     print_head(f, c);
     for (size_t i = 0; i < c->n; i++)
@@ -220,6 +235,16 @@ void compare_print_markdown(FILE *f, const struct comparison *c)
     const char *currency = currency_of(c);
     char text[1000];
 
+    if (c->n_serves) {
+        markdown_put(f, c->users);
+        fputs("\n\n", f);
+    }
+    for (int i = 0; i < c->n_serves; i++)
+        print_item(f, c->serves[i]);
+    if (!c->n)
+        return;
+    if (c->n_serves)
+        putc('\n', f);
     markdown_put(f, about(c, text, sizeof text));
     fprintf(
         f,
@@ -288,6 +313,7 @@ static json_t *machine_json(const struct compare_machine *m, size_t place)
 json_t *compare_json(const struct comparison *c)
 {
     json_t *machines = json_array(), *changes = json_array(), *differs = json_array();
+    json_t *serves = json_array();
 
     for (size_t i = 0; i < c->n; i++)
         json_array_append_new(machines, machine_json(&c->v[i], i + 1));
@@ -295,9 +321,12 @@ json_t *compare_json(const struct comparison *c)
         json_array_append_new(changes, json_string(c->changes[i]));
     for (int i = 0; i < c->n_differs; i++)
         json_array_append_new(differs, json_string(c->differs[i]));
-    return json_pack("{s:s, s:I, s:I, s:s, s:f, s:s, s:o, s:o, s:o}", "model", c->model,
-                     "ctx", (json_int_t)c->ctx, "n_prompt", (json_int_t)c->n_prompt,
-                     "by", choices_compare_by.name((int)c->by), "utilisation",
-                     c->utilisation, "prices", c->prices_from, "machines", machines,
-                     "changes", changes, "differs", differs);
+    for (int i = 0; i < c->n_serves; i++)
+        json_array_append_new(serves, json_string(c->serves[i]));
+    return json_pack("{s:s, s:I, s:I, s:s, s:f, s:s, s:o, s:o, s:o, s:s, s:o}", "model",
+                     c->model, "ctx", (json_int_t)c->ctx, "n_prompt",
+                     (json_int_t)c->n_prompt, "by", choices_compare_by.name((int)c->by),
+                     "utilisation", c->utilisation, "prices", c->prices_from,
+                     "machines", machines, "changes", changes, "differs", differs,
+                     "users", c->users, "serves", serves);
 }

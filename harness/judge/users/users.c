@@ -44,6 +44,15 @@ static const char *server_of(const struct row *row)
     return *row->engine ? row->engine : slashes ? slashes + 3 : row->server_url;
 }
 
+void users_name_machine(struct row *row, const char *machine)
+{
+    char name[sizeof row->server_url];
+
+    snprintf(name, sizeof name, "%.40s on %.48s", server_of(row), machine);
+    row->engine[0] = '\0';
+    memcpy(row->server_url, name, sizeof name);
+}
+
 bool users_same_requests(const struct row *a, const struct row *b)
 {
     return !strcmp(a->prompt_lengths, b->prompt_lengths) &&

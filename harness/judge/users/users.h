@@ -105,6 +105,10 @@ struct users_level *users_level_make(struct users_series *s, int n_users);
 /* carries, misses and undecided of s from its levels. */
 void users_find_ends(struct users_series *s);
 
+/* Renames the row's server to "slm on zen5", so that those of several machines are
+ * series of their own. */
+void users_name_machine(struct row *row, const char *machine);
+
 /* "yi-1.5-9b · prompts 512, answers 128 tokens", as far as it holds for all; there is
  * one series at least. */
 #define USERS_DOT "  \xc2\xb7  " /* between two of them */

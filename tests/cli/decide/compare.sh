@@ -220,3 +220,36 @@ refused 2 "prices.none" compare "${machines[@]}" --prices prices.none
 refused 2 "--utilisation" compare "${machines[@]}" --utilisation 0
 refused 2 "--by" compare "${machines[@]}" --by taste
 refused 2 "no machine has a price" compare 'a|b' --by cost
+
+# Servers of two machines: what each carries, and its figures where all were measured.
+users=$SRC/results/examples/zen5-users-1.1b
+mkdir -p served/fast served/slow
+cp "$users"/{sweep.csv,machine.json} served/fast
+cp "$users/machine.json" served/slow
+python3 - "$users" << 'END'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1] + "/sweep.csv")))
+out = csv.DictWriter(open("served/slow/sweep.csv", "w"), rows[0].keys())
+out.writeheader()
+for r in rows:
+    if r["engine"] == "slmbench" and r["n_users"] != "8":  # half as fast
+        for key in "tok_per_s", "tok_per_s_lo", "tok_per_s_hi":
+            r[key] = str(float(r[key]) / 2)
+        out.writerow(r)
+END
+sed -i '/llama.cpp/d' served/fast/sweep.csv
+"$BENCH" compare served/* > served.txt 2> err || fail "servers of two machines: $(cat err)"
+tr -s ' \n' ' ' < served.txt > line
+grep -q "^slmbench on fast serves 8 users who read the stream (the largest number tried), slmbench on slow 4 " line &&
+    grep -q "; at 4 users slmbench on fast has 2.00 x the tok/s of slmbench on slow " line &&
+    grep -q "slmbench on fast, 4 users: 112 tok/s \[99.8, 124\] (p90 TTFT 0.57 s, 32 ms a token), disturbed\." line &&
+    grep -q "slmbench on slow, 4 users: 55.8 tok/s \[49.9, 61.8\]" line || fail "servers of two machines: $(cat served.txt)"
+grep -q "ranked by" line && fail "servers alone are ranked: $(cat served.txt)"
+refused 2 "prices are for machines with a sweep" compare served/* --price fast=1
+# Next to a sweep, the machines are ranked as ever; the servers' machine has no setting.
+"$BENCH" compare "${machines[@]}" served/fast > next 2> err || fail "servers and sweeps: $(cat err)"
+grep -q "^Servers, by rows of bench load:" next && grep -q "^ 1 " next || fail "servers and sweeps: $(cat next)"
+"$BENCH" compare served/* --json | python3 -c 'import json, sys
+c = json.load(sys.stdin)
+assert not c["machines"] and len(c["serves"]) == 2 and "on fast" in c["users"], c' || fail "servers as JSON"
+"$BENCH" compare served/* --markdown | grep -q "^- slmbench on fast, 4 users" || fail "servers as Markdown"
