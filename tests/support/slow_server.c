@@ -7,6 +7,7 @@
  * it is killed or the process that started it ends. It sends the tokens that are asked
  * for, one an event:
  *   ttft=MS        from the request to the first token (5)
+ *   word=MS        that is added for each word of a prompt that usage calls not cached
  *   gap=MS         from token to token (2)
  *   slow=MS,EVERY  each EVERY-th gap is of MS instead
  *   stall=AT,LONG  from AT to AT + LONG ms after the start nothing is sent at all
@@ -72,7 +73,7 @@ struct connection {
 };
 
 static struct connection connections[MAX_CONNECTIONS];
-static double ttft_ms = 5, gap_ms = 2, slow_ms, stall_at, stall_long;
+static double ttft_ms = 5, word_ms, gap_ms = 2, slow_ms, stall_at, stall_long;
 static int slow_every, n_slots = 512, n_cached, n_extra, n_quiet, n_think, is_inline,
                        fault_every = 1, n_busy, remembers, counts, port;
 static unsigned long n_requests;
@@ -173,7 +174,8 @@ static void talk(struct connection *c)
     c->state = TALKING;
     n_busy++;
     c->n_sent = 0;
-    c->due = after_stall(clock_ns() + ns(ttft_ms));
+    c->due =
+        after_stall(clock_ns() + ns(ttft_ms + word_ms * (c->n_prompt - c->n_cached)));
 }
 
 /* Faults that need no token. True: this was one. */
@@ -539,6 +541,7 @@ static void set(const char *text)
         void *v, *second; /* behind a comma, a count where it is EVERY */
     } keys[] = {
         {"ttft=", NUMBER, &ttft_ms, NULL},
+        {"word=", NUMBER, &word_ms, NULL},
         {"gap=", NUMBER, &gap_ms, NULL},
         {"slow=", EVERY, &slow_ms, &slow_every},
         {"stall=", NUMBERS, &stall_at, &stall_long},

@@ -139,42 +139,25 @@ END
 load --prompts azure.csv --rate x2 --requests 40 || fail "$(cat err)"
 tr '\n' ' ' <out | tr -s ' ' | grep -qE "50 requests a second: goodput [0-9.]+ requests a second \[[0-9.]+, [0-9.]+\], of [0-9.]+ that came" ||
     fail "no goodput: $(cat out)"
+# More than twice as many requests as the server answers: the backlog is a trend, which as
+# many as these show.
+serve ttft=5 gap=1 slots=1
+load --rate 300 --requests 200 --output 4 --json || fail "$(cat err)"
+row "
+assert 'saturated, the backlog grows by' in r['validity'] and r['backlog_pct'] > 20, r['validity']
+assert r['e2e_p90_s'] > 0.3 and r['n_failed'] == 0"
+load --rate 10 --requests 30 --output 4 --json || fail "$(cat err)"
+row "assert 'saturated' not in r['validity'], r['validity']"
+serve ttft=1 gap=0.2 remember=1
 load --prompts azure.csv --users 1 --requests 5 --json || fail "$(cat err)"
 row "assert r['load_mode'] == 'closed' and not r['arrivals']"
 echo '{"prompt":"a"}' >p
 refused 2 "has no times" load "$url" --prompts p --rate x1 --prompt 40
 
 # ---- embeddings: a vector is a token that comes at once, and tokens are those of prompts
-cat >vectors.py <<'END'
-import itertools, json, time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-class Handler(BaseHTTPRequestHandler):
-    protocol_version, wbufsize = "HTTP/1.1", 1 << 16
-    numbers = itertools.count(1)
-    def log_message(self, *a): pass
-    def reply(self, o):
-        text = json.dumps(o).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
-    def do_GET(self): self.reply({"data": [{"id": "v"}]})
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        assert self.path == "/v1/embeddings" and set(body) == {"model", "input"}, body
-        number = next(self.numbers)
-        time.sleep(0.01)
-        n = len(body["input"].split()) + 2
-        data = [{"embedding": [0.25] * 384}] if number % 10 or number < 20 else []
-        self.reply({"object": "list", "data": data, "usage": {"prompt_tokens": n, "total_tokens": n}})
-server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-open("port", "w").write(str(server.server_port))
-server.serve_forever()
-END
 kill "$server" && wait "$server" 2>/dev/null || true
 rm -f port
-"$python" vectors.py 2>vectors.err &
+"$python" "$SRC/tests/cli/serve/vectors.py" port log 10 10 2>vectors.err &
 server=$!
 while [ ! -s port ]; do sleep 0.05; done
 url=http://127.0.0.1:$(cat port)

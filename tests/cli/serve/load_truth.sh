@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # bench load: every figure within 2 % or 2 ms of what the server did by its own clock,
-# for constant, bimodal and stalled answers, thoughts, conversations, tools and a trace,
-# closed loop and open. Timed, so with SLM_TEST_LONG=1 (ci/full) alone, and judged only
+# for constant, bimodal and stalled answers, thoughts, conversations, tools, a trace and
+# vectors, closed loop and open. Timed, so with SLM_TEST_LONG=1 (ci/full) alone, and judged only
 # where the client was not late.
 . "$SRC/tests/cli/lib.sh"
 [ -n "${SLM_TEST_LONG:-}" ] || skip "timed: SLM_TEST_LONG=1 runs it"
@@ -17,16 +17,18 @@ row, = json.load(open("out"))["rows"]
 if row["client_late_p99_ms"] > 1.5 or row["n_requests"] < 299:
     sys.exit(77)
 answers, ids = {}, {}
+options = dict(o.split("=") for o in sys.argv[2].split())
+vectors = row["api"] == "embeddings"
 for line in open("log"):
     words = line.split()
-    if len(words) > 4:  # calibration requests two tokens
+    if len(words) > 4 or vectors:  # calibration requests two tokens, or a vector of the same number
         ids[int(words[0].split("-")[1].split("/")[0])] = [int(w) for w in words[0].split("/")[1:]]
         answers[int(words[0].split("-")[1].split("/")[0])] = [int(w) for w in words[1:]]
 first = row["n_warm_up"]
 numbers = range(first, first + row["n_requests"])
 counted = [answers[i] for i in numbers]
 assert row["n_failed"] == 0
-n_thoughts = int(row["reasoning_tokens"])
+n_thoughts = int(options.get("think", 0))
 figures, worst = 0, 0
 def quantile(values, q):
     v = sorted(values)
@@ -45,28 +47,45 @@ def compare(name, true, in_ms=None):
     assert min(share, ms) <= 1, (name, seen, true)
 ttft = [(a[1] - a[0]) * 1e-9 for a in counted]
 visible = [(a[1 + n_thoughts] - a[0]) * 1e-9 for a in counted]
-tpot = [(a[-1] - a[1]) * 1e-6 / (len(a) - 2) for a in counted]
+tpot = [0 if vectors else (a[-1] - a[1]) * 1e-6 / (len(a) - 2) for a in counted]
 truth = {
     "ttft": (ttft, 1e3, "s"),
     "ttft_visible": (visible, 1e3, "s"),
     "e2e": ([(a[-1] - a[0]) * 1e-9 for a in counted], 1e3, "s"),
-    "tpot": (tpot, 1, "ms"),
-    "itl": ([(y - x) * 1e-6 for a in counted for x, y in zip(a[1:], a[2:])], 1, "ms"),
 }
+if not vectors:
+    truth["tpot"] = (tpot, 1, "ms")
+    truth["itl"] = ([(y - x) * 1e-6 for a in counted for x, y in zip(a[1:], a[2:])], 1, "ms")
 for name, (values, in_ms, unit) in truth.items():
     for q in 50, 90, 99:
         compare(f"{name}_p{q}_{unit}", quantile(values, q / 100), in_ms)
-tokens = sorted(t for a in answers.values() for t in a[1:])
 begin, end = counted[0][0], counted[-1][0]
 seconds = (end - begin) * 1e-9
-compare("tok_per_s", sum(begin <= t < end for t in tokens) / seconds)
+compare("tok_per_s", sum((ids[i][1] if vectors else 1) * (begin <= t < end)
+                         for i, a in answers.items() for t in a[1:]) / seconds)
 compare("in_flight", sum(max(0, min(a[-1], end) - max(a[0], begin)) for a in answers.values()) * 1e-9 / seconds)
 limit_s, limit_ms = (float(v.strip("ms")) for v in row["slo"].split("/"))
 good = sum(v <= limit_s and t <= limit_ms for v, t in zip(visible, tpot))
 compare("goodput_per_s", (len(counted) - 1) / seconds * good / len(counted))
+compare("req_per_s", (len(counted) - 1) / seconds)
+compare("slo_met_pct", 100 * good / len(counted))
+def mean(values):
+    return sum(values) / len(values)
+if ids[first]:  # the server noted what prompts have
+    compare("prompt_tokens", mean([ids[i][1] for i in numbers]))
+compare("output_tokens", row["prompt_tokens"] if vectors else mean([len(a) - 1 for a in counted]))
+compare("output_pieces", mean([len(a) - 1 for a in counted]))
+if not vectors:
+    compare("reasoning_tokens", n_thoughts)
+if row["ttft_cached_s"] is not None:
+    for name, cached in ("uncached", False), ("cached", True):  # template and words in common, or the turn before
+        compare(f"ttft_{name}_s", quantile([t for t, i in zip(ttft, numbers) if (ids[i][2] > 30) == cached], 0.5), 1e3)
 if row["server_ttft_s"] is not None:  # of all that it answered
     compare("server_ttft_s", sum((a[1] - a[0]) * 1e-9 for a in answers.values()) / len(answers), 1e3)
     compare("server_output_tokens", sum(len(a) - 1 for a in answers.values()))
+    if ids[first]:
+        compare("server_prompt_tokens", sum(i[1] for i in ids.values()))
+        compare("server_cached_tokens", sum(i[2] for i in ids.values()))
 if row["sessions"]:
     # turn, tokens of the prompt, cached ones; sessions that began before the level are not known
     turns = [ids[i] for i in numbers if ids[i][0] == 1 or ids[i][2] > 30]
@@ -110,13 +129,17 @@ truth() {
     shift 2
     for try in 1 2 3; do
         rm -f port
-        $first "$SLOW_SERVER" port log $options &
+        if [ "$name" = vectors ]; then
+            $first "$python" "$SRC/tests/cli/serve/vectors.py" port log 50 0 &
+        else
+            $first "$SLOW_SERVER" port log $options &
+        fi
         server=$!
         while [ ! -s port ]; do sleep 0.05; done
         "$BENCH" load "http://127.0.0.1:$(cat port)" --no-roof --json --slo 0.06s/60ms "$@" >out 2>err || fail "$name: $(cat err)"
         kill "$server" && wait "$server" 2>/dev/null || true
         code=0
-        "$python" compare.py "$name" || code=$?
+        "$python" compare.py "$name" "$options" || code=$?
         [ $code = 77 ] || break
     done
     [ $code != 77 ] || skip "the client was late in three tries: other programs run"
@@ -138,7 +161,7 @@ END
 # Thoughts, conversations that a cache knows in part, tools, and a trace with bursts.
 truth thinking "ttft=20 gap=8 think=7 metrics=1" "${steps[@]}"
 truth inline "ttft=20 gap=8 think=7 inline=1" "${steps[@]}"
-truth sessions "ttft=20 gap=4 slow=40,5 remember=1 metrics=1" --users 4 --requests 420 --prompt 60 --output 8 \
+truth sessions "ttft=20 word=0.2 gap=4 slow=40,5 remember=1 metrics=1" --users 4 --requests 420 --prompt 60 --output 8 \
     --sessions turns=5,think=0.02-0.1,next=12
 truth arrivals "ttft=20 gap=4 remember=1" --rate 8 --requests 420 --prompt 60 --output 8 \
     --sessions turns=5,think=0.2-1,next=12
@@ -148,6 +171,8 @@ for i in $(seq 0 399); do
     echo "{\"timestamp\":$((20 * i + 200 * (i / 10))),\"input_length\":90,\"output_length\":10}"
 done >trace.jsonl
 truth trace "ttft=30 gap=5" --prompts trace.jsonl --rate x1 --requests 320
+truth vectors "" --embeddings --users 4 --requests 420 --prompt 60
+"$python" -c 'import json; row, = json.load(open("out"))["rows"]; assert row["tpot_p50_ms"] is None' || fail "vectors have a TPOT"
 # The same stall hides from a closed loop of one user: it delays one request of 320.
 truth hidden "ttft=10 gap=2 stall=5000,1000" --users 1 --requests 320 --output 10 --prompt 100
 rm -rf "$WORK"
