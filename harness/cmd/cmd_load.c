@@ -82,6 +82,12 @@ static enum status check_together(const struct load_plan *p, struct err *err)
         return err_set(err, ST_USAGE,
                        "--sessions are chats, of users or of --rate R sessions a "
                        "second: leave out --rate x, --open-loop and --completions");
+    if (*s->sessions.text && !(s->rate > 0) && !(s->sessions.tools_pct > 0) &&
+        s->sessions.think.a >= s->level_s)
+        return err_set(err, ST_USAGE,
+                       "--sessions: users who think for %g s send no second request in "
+                       "a load level of %g s: let them think less, or add --level-time",
+                       s->sessions.think.a, s->level_s);
     if (!s->file && s->prompt.kind != LOAD_LOGNORMAL &&
         s->n_prefix + LOAD_UNIQUE_WORDS > s->prompt.b && s->n_prefix)
         return err_set(err, ST_USAGE,

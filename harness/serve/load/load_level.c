@@ -12,7 +12,8 @@
 #include "harness/serve/load/load_internal.h"
 #include "harness/judge/users/users.h"
 
-#define MORE 3 /* times as many requests where a level was undecided */
+#define NOTED_S 5 /* until the first request of a level */
+#define MORE    3 /* times as many requests where a level was undecided */
 /* Times as many arrivals as count: they end with the last of those. */
 #define LONGER 10
 
@@ -397,7 +398,7 @@ static enum status run_try(struct load_run *x, struct load_level *level,
                            struct load_work *work, double rate, double share, int try,
                            const char *what, struct err *err)
 {
-    double first_s[LOAD_MAX_USERS];
+    double first_s[LOAD_MAX_USERS], wait_s = INFINITY;
     struct sessions *sessions = NULL;
     enum status st = load_connect(x, err);
 
@@ -413,6 +414,11 @@ static enum status run_try(struct load_run *x, struct load_level *level,
         x->n_wanted = work->n_wanted;
         x->limit_s = work->limit_s;
         begin_progress(x, what);
+        for (int i = 0; sessions && i < work->n_users; i++)
+            wait_s = fmin(wait_s, first_s[i]);
+        if (wait_s > NOTED_S && isfinite(wait_s))
+            text_append(x->doing, sizeof x->doing, ", the first request after %.0f s",
+                        wait_s);
         st = measure(x, level, work, err);
     }
     sessions_end(sessions);

@@ -73,6 +73,16 @@ tr '\n' ' ' <out | tr -s ' ' | grep -qF "TTFT of first turns unknown (too few)" 
 refused 2 "rows of other settings" load "$url" --no-roof --prompt 40 --max-late 1000 --users 4 --requests 80 --output 8 -o talk --resume
 refused 2 "turns=N is needed" load "$url" --sessions think=5
 refused 2 "--sessions are chats" load "$url" --sessions turns=3 --open-loop
+refused 2 "send no second request in a load level of 300 s" load "$url" --sessions turns=3,think=86400
+SLMBENCH_PROGRESS=0.001 "$BENCH" load "$url" --no-roof --users 1 --sessions turns=2,think=290 >out 2>err &
+waits=$!
+for _ in $(seq 300); do
+    ! grep -q "1 user" err || break
+    sleep 0.1
+done
+kill -TERM $waits
+wait $waits && fail "290 s are over"
+grep -qE "1 user, the first request after [0-9]+ s" err || fail "no word of when a user comes: $(cat err)"
 refused 2 "--sessions are chats" load "$url" --sessions turns=3 --rate x1
 
 # ---- sessions that come at a rate: those before them are there, and all leave
