@@ -2,7 +2,8 @@
 //
 // openai.mjs - what programs that use OpenAI's own client for Node get from `bench serve`
 //
-// usage: node openai.mjs http://HOST:PORT/v1, beside a node_modules with `openai`
+// usage: node openai.mjs http://HOST:PORT/v1 VECTORS, next to a node_modules with `openai`;
+// VECTORS: the same of a server with an embedding model
 import assert from "node:assert/strict";
 import OpenAI from "openai";
 
@@ -68,4 +69,17 @@ assert.equal(again.choices[0].message.content, whole.choices[0].message.content)
 // Errors are the client's own classes.
 await assert.rejects(client.chat.completions.create({ ...chat, temperature: 9 }), OpenAI.BadRequestError);
 await assert.rejects(client.chat.completions.create({ ...chat, model: "x" }), OpenAI.NotFoundError);
-console.log("the openai package: models, chat, stream, completion, schema, responses, abort, errors");
+// Vectors: as base64, which the client asks for and decodes, and as numbers.
+const other = new OpenAI({ baseURL: process.argv[3], apiKey: "none-is-needed", maxRetries: 0 });
+const input = ["Once upon a time", "Lily"];
+const { data, usage: read } = await other.embeddings.create({ model: "vectors", input });
+assert.deepEqual(data.map((d) => d.index), [0, 1]);
+assert.ok(read.prompt_tokens >= 2 && read.total_tokens === read.prompt_tokens);
+for (const { embedding } of data) assert.ok(Math.abs(Math.hypot(...embedding) - 1) < 1e-5);
+const [numbers] = (await other.embeddings.create({ model: "vectors", input: input[1], encoding_format: "float" })).data;
+assert.equal(numbers.embedding.length, data[1].embedding.length);
+numbers.embedding.forEach((v, i) => assert.ok(Math.abs(v - data[1].embedding[i]) < 1e-6));
+const [short] = (await other.embeddings.create({ model: "vectors", input: input[1], dimensions: 8 })).data;
+assert.equal(short.embedding.length, 8);
+await assert.rejects(other.chat.completions.create({ ...chat, model: "vectors" }), OpenAI.APIError);
+console.log("the openai package: vectors, models, chat, stream, completion, schema, responses, abort, errors");
