@@ -4,17 +4,18 @@ data = 'users_latency.csv'
 title_text = 'Throughput against latency; numbers are users'
 subtitle_text = 'tinyllama-1.1b-Q4_K_M  ·  prompts 128, answers 64 tokens  ·  AMD EPYC, 2 CPUs  ·  p90 not known: llama.cpp with 1 user'
 warning_text = ''
-height = 808
-array string[10]
+height = 829
+array string[11]
 string[1] = 'ik_llama.cpp'
 string[2] = 'llama.cpp'
 string[3] = 'slmbench'
 string[4] = 'partial or disturbed'
-string[5] = 'p90 TTFT, s'
-string[6] = 'limit 5 s'
-string[7] = 'tokens per second, of all users together'
-string[8] = 'p90 ms per token'
-string[9] = 'limit 250 ms'
+string[5] = 'measured 2026-11-24 by slmbench 0.1.0 (4ebc75bd0b)'
+string[6] = 'p90 TTFT (visible), s'
+string[7] = 'limit 5 s'
+string[8] = 'tokens per second, of all users together'
+string[9] = 'p90 ms per token'
+string[10] = 'limit 250 ms'
 
 # SPDX-License-Identifier: MIT
 #
@@ -53,39 +54,41 @@ set border lc rgb grey lw 1
 set grid lc rgb faint lw 1 lt 1
 unset key
 
-# The PNG is 1400 wide, the SVG 1200 and as high as `height`.
-output_png = sprintf("point = 1; set terminal pngcairo size 1400,%.0f font 'DejaVu Sans,15' lw 1.6 noenhanced; set output name.'.png'", height * 1.4 / 1.2)
+# The SVG is 1200 wide and as high as `height`. The PNG is a third larger, since sizes of
+# its fonts are points of 4/3 pixels: a text takes the same share of both pictures.
+output_png = sprintf("point = 1.14; set terminal pngcairo size 1600,%.0f font 'DejaVu Sans,14' lw 1.8 noenhanced; set output name.'.png'", height * 4 / 3)
 output_svg = sprintf("point = 0.55; set terminal svg size 1200,%.0f dynamic font 'DejaVu Sans,Verdana,sans-serif,14' lw 1.2 noenhanced background '#ffffff'; set output name.'.svg'", height)
 
 do for [out in "output_png output_svg"] {
     eval value(out)
     set multiplot
     unset label; unset arrow; unset object
-    set label title_text at screen 0.02000, screen 0.95297 left font ",18" textcolor rgb '#000000' noenhanced
-    set label subtitle_text at screen 0.02000, screen 0.91089 left font ",12" textcolor rgb '#555555' noenhanced
-    set arrow from screen 0.81200, screen 0.51485 to screen 0.83367, screen 0.51485 nohead lw 2 lc rgb color(0)
-    set label '' at screen 0.82283, screen 0.51485 point pt solid(0) ps 1.3*point lw 1.5 lc rgb color(0)
-    set label string[1] at screen 0.84200, screen 0.51485 left font ",14" textcolor rgb ink noenhanced
-    set arrow from screen 0.81200, screen 0.48267 to screen 0.83367, screen 0.48267 nohead lw 2 lc rgb color(1)
-    set label '' at screen 0.82283, screen 0.48267 point pt solid(1) ps 1.3*point lw 1.5 lc rgb color(1)
-    set label string[2] at screen 0.84200, screen 0.48267 left font ",14" textcolor rgb ink noenhanced
-    set arrow from screen 0.81200, screen 0.45050 to screen 0.83367, screen 0.45050 nohead lw 2 lc rgb color(2)
-    set label '' at screen 0.82283, screen 0.45050 point pt solid(2) ps 1.3*point lw 1.5 lc rgb color(2)
-    set label string[3] at screen 0.84200, screen 0.45050 left font ",14" textcolor rgb ink noenhanced
-    set label '' at screen 0.82283, screen 0.41832 point pt hollow(0) ps 1.5*point lw 1.5 lc rgb grey
-    set label string[4] at screen 0.84200, screen 0.41832 left font ",14" textcolor rgb ink noenhanced
-    set lmargin at screen 0.05170; set rmargin at screen 0.79867
-    set tmargin at screen 0.84158; set bmargin at screen 0.48886
+    set label title_text at screen 0.02000, screen 0.95416 left font ",18" textcolor rgb '#000000' noenhanced
+    set label subtitle_text at screen 0.02000, screen 0.91315 left font ",12" textcolor rgb '#555555' noenhanced
+    set arrow from screen 0.83837, screen 0.52714 to screen 0.86003, screen 0.52714 nohead lw 2 lc rgb color(0)
+    set label '' at screen 0.84920, screen 0.52714 point pt solid(0) ps 1.3*point lw 1.5 lc rgb color(0)
+    set label string[1] at screen 0.86837, screen 0.52714 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.83837, screen 0.49578 to screen 0.86003, screen 0.49578 nohead lw 2 lc rgb color(1)
+    set label '' at screen 0.84920, screen 0.49578 point pt solid(1) ps 1.3*point lw 1.5 lc rgb color(1)
+    set label string[2] at screen 0.86837, screen 0.49578 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.83837, screen 0.46441 to screen 0.86003, screen 0.46441 nohead lw 2 lc rgb color(2)
+    set label '' at screen 0.84920, screen 0.46441 point pt solid(2) ps 1.3*point lw 1.5 lc rgb color(2)
+    set label string[3] at screen 0.86837, screen 0.46441 left font ",14" textcolor rgb ink noenhanced
+    set label '' at screen 0.84920, screen 0.43305 point pt hollow(0) ps 1.5*point lw 1.5 lc rgb grey
+    set label string[4] at screen 0.86837, screen 0.43305 left font ",14" textcolor rgb ink noenhanced
+    set label string[5] at screen 0.02000, screen 0.02051 left font ",12" textcolor rgb '#555555' noenhanced
+    set lmargin at screen 0.05330; set rmargin at screen 0.82503
+    set tmargin at screen 0.84560; set bmargin at screen 0.50181
     unset logscale
     set logscale y
-    set xrange [0:151.75523]; set yrange [0.206:13.13026]
+    set xrange [0:151.75523]; set yrange [0.206:16.191143]
     set xtics scale 0.6 noenhanced norotate font ",14" ('' 0, '' 20, '' 40, '' 60, '' 80, '' 100, '' 120, '' 140)
     set ytics scale 0.6 noenhanced  font ",14" ('0.5' 0.5, '1' 1, '2' 2, '5' 5, '10' 10)
     set border 3; set grid noxtics ytics
     set xlabel ''
-    set label string[5] at screen 0.05170, screen 0.86015 left font ",12" textcolor rgb ink noenhanced
+    set label string[6] at screen 0.05330, screen 0.86369 left font ",12" textcolor rgb ink noenhanced
     set arrow from graph 0, first 5 to graph 1, first 5 nohead lw 1.6 dt (9,6) lc rgb bad front
-    set label string[6] at graph 0.01, first 5 left offset 0.000,0.476 rotate by 0.00 font ",12" textcolor rgb bad noenhanced front
+    set label string[7] at graph 0.01, first 5 left offset 0.000,0.476 rotate by 0.00 font ",12" textcolor rgb bad noenhanced front
     plot data using (column("series") == 0 ? column("x") : NaN):(column("upper")) with lines lw 2 lc rgb color(0) notitle, \
          data using (column("series") == 1 ? column("x") : NaN):(column("upper")) with lines lw 2 lc rgb color(1) notitle, \
          data using (column("series") == 2 ? column("x") : NaN):(column("upper")) with lines lw 2 lc rgb color(2) notitle, \
@@ -103,18 +106,18 @@ do for [out in "output_png output_svg"] {
          data using (column("upper_label_x")):(column("upper_label_y")):(column("series") == 1 ? strcol("n_users") : "") with labels noenhanced center offset 0.000,0 font ",12" textcolor rgb color(1) notitle, \
          data using (column("upper_label_x")):(column("upper_label_y")):(column("series") == 2 ? strcol("n_users") : "") with labels noenhanced center offset 0.000,0 font ",12" textcolor rgb color(2) notitle
     unset label; unset arrow; unset object
-    set lmargin at screen 0.05170; set rmargin at screen 0.79867
-    set tmargin at screen 0.44431; set bmargin at screen 0.09158
+    set lmargin at screen 0.05330; set rmargin at screen 0.82503
+    set tmargin at screen 0.45838; set bmargin at screen 0.11460
     unset logscale
     set logscale y
-    set xrange [0:151.75523]; set yrange [15.948462:442.6292]
+    set xrange [0:151.75523]; set yrange [15.948462:489.89522]
     set xtics scale 0.6 noenhanced norotate font ",14" ('0' 0, '20' 20, '40' 40, '60' 60, '80' 80, '100' 100, '120' 120, '140' 140)
     set ytics scale 0.6 noenhanced  font ",14" ('20' 20, '50' 50, '100' 100, '200' 200)
     set border 3; set grid noxtics ytics
-    set xlabel string[7]
-    set label string[8] at screen 0.05170, screen 0.46287 left font ",12" textcolor rgb ink noenhanced
+    set xlabel string[8]
+    set label string[9] at screen 0.05330, screen 0.47648 left font ",12" textcolor rgb ink noenhanced
     set arrow from graph 0, first 250 to graph 1, first 250 nohead lw 1.6 dt (9,6) lc rgb bad front
-    set label string[9] at graph 0.01, first 250 left offset 0.000,0.476 rotate by 0.00 font ",12" textcolor rgb bad noenhanced front
+    set label string[10] at graph 0.01, first 250 left offset 0.000,0.476 rotate by 0.00 font ",12" textcolor rgb bad noenhanced front
     plot data using (column("series") == 0 ? column("x") : NaN):(column("lower")) with lines lw 2 lc rgb color(0) notitle, \
          data using (column("series") == 1 ? column("x") : NaN):(column("lower")) with lines lw 2 lc rgb color(1) notitle, \
          data using (column("series") == 2 ? column("x") : NaN):(column("lower")) with lines lw 2 lc rgb color(2) notitle, \

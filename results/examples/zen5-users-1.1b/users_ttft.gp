@@ -1,11 +1,11 @@
 # users_ttft.gp - written by bench; draw it again with: gnuplot users_ttft.gp
 name = 'users_ttft'
 data = 'users_ttft.csv'
-title_text = 'Time to the first token, of each number of users'
+title_text = 'Time to the first visible token, of each number of users'
 subtitle_text = 'tinyllama-1.1b-Q4_K_M  ·  prompts 128, answers 64 tokens  ·  AMD EPYC, 2 CPUs'
 warning_text = ''
-height = 689
-array string[16]
+height = 710
+array string[17]
 string[1] = 'ik_llama.cpp, 1 user (disturbed)'
 string[2] = 'ik_llama.cpp, 2 users'
 string[3] = 'ik_llama.cpp, 4 users (disturbed)'
@@ -18,9 +18,10 @@ string[9] = 'slmbench, 1 user (disturbed)'
 string[10] = 'slmbench, 2 users (disturbed)'
 string[11] = 'slmbench, 4 users (disturbed)'
 string[12] = 'slmbench, 8 users (disturbed)'
-string[13] = 'seconds to the first token (logarithmic)'
-string[14] = 'requests whose first token came within, %'
-string[15] = 'limit 5 s'
+string[13] = 'measured 2026-11-24 by slmbench 0.1.0 (4ebc75bd0b)'
+string[14] = 'seconds to the first visible token (logarithmic)'
+string[15] = 'requests whose first visible token came within, %'
+string[16] = 'limit 5 s'
 
 # SPDX-License-Identifier: MIT
 #
@@ -59,52 +60,54 @@ set border lc rgb grey lw 1
 set grid lc rgb faint lw 1 lt 1
 unset key
 
-# The PNG is 1400 wide, the SVG 1200 and as high as `height`.
-output_png = sprintf("point = 1; set terminal pngcairo size 1400,%.0f font 'DejaVu Sans,15' lw 1.6 noenhanced; set output name.'.png'", height * 1.4 / 1.2)
+# The SVG is 1200 wide and as high as `height`. The PNG is a third larger, since sizes of
+# its fonts are points of 4/3 pixels: a text takes the same share of both pictures.
+output_png = sprintf("point = 1.14; set terminal pngcairo size 1600,%.0f font 'DejaVu Sans,14' lw 1.8 noenhanced; set output name.'.png'", height * 4 / 3)
 output_svg = sprintf("point = 0.55; set terminal svg size 1200,%.0f dynamic font 'DejaVu Sans,Verdana,sans-serif,14' lw 1.2 noenhanced background '#ffffff'; set output name.'.svg'", height)
 
 do for [out in "output_png output_svg"] {
     eval value(out)
     set multiplot
     unset label; unset arrow; unset object
-    set label title_text at screen 0.02000, screen 0.94485 left font ",18" textcolor rgb '#000000' noenhanced
-    set label subtitle_text at screen 0.02000, screen 0.89550 left font ",12" textcolor rgb '#555555' noenhanced
-    set arrow from screen 0.71797, screen 0.66836 to screen 0.73963, screen 0.66836 nohead lw 2 lc rgb color(0)
-    set label string[1] at screen 0.74797, screen 0.66836 left font ",14" textcolor rgb ink noenhanced
-    set arrow from screen 0.71797, screen 0.63062 to screen 0.73963, screen 0.63062 nohead lw 2 lc rgb color(1)
-    set label string[2] at screen 0.74797, screen 0.63062 left font ",14" textcolor rgb ink noenhanced
-    set arrow from screen 0.71797, screen 0.59289 to screen 0.73963, screen 0.59289 nohead lw 2 lc rgb color(2)
-    set label string[3] at screen 0.74797, screen 0.59289 left font ",14" textcolor rgb ink noenhanced
-    set arrow from screen 0.71797, screen 0.55515 to screen 0.73963, screen 0.55515 nohead lw 2 lc rgb color(3)
-    set label string[4] at screen 0.74797, screen 0.55515 left font ",14" textcolor rgb ink noenhanced
-    set arrow from screen 0.71797, screen 0.51742 to screen 0.73963, screen 0.51742 nohead lw 2 dt (9,6) lc rgb color(0)
-    set label string[5] at screen 0.74797, screen 0.51742 left font ",14" textcolor rgb ink noenhanced
-    set arrow from screen 0.71797, screen 0.47968 to screen 0.73963, screen 0.47968 nohead lw 2 dt (9,6) lc rgb color(1)
-    set label string[6] at screen 0.74797, screen 0.47968 left font ",14" textcolor rgb ink noenhanced
-    set arrow from screen 0.71797, screen 0.44194 to screen 0.73963, screen 0.44194 nohead lw 2 dt (9,6) lc rgb color(2)
-    set label string[7] at screen 0.74797, screen 0.44194 left font ",14" textcolor rgb ink noenhanced
-    set arrow from screen 0.71797, screen 0.40421 to screen 0.73963, screen 0.40421 nohead lw 2 dt (9,6) lc rgb color(3)
-    set label string[8] at screen 0.74797, screen 0.40421 left font ",14" textcolor rgb ink noenhanced
-    set arrow from screen 0.71797, screen 0.36647 to screen 0.73963, screen 0.36647 nohead lw 2 dt (2,5) lc rgb color(0)
-    set label string[9] at screen 0.74797, screen 0.36647 left font ",14" textcolor rgb ink noenhanced
-    set arrow from screen 0.71797, screen 0.32874 to screen 0.73963, screen 0.32874 nohead lw 2 dt (2,5) lc rgb color(1)
-    set label string[10] at screen 0.74797, screen 0.32874 left font ",14" textcolor rgb ink noenhanced
-    set arrow from screen 0.71797, screen 0.29100 to screen 0.73963, screen 0.29100 nohead lw 2 dt (2,5) lc rgb color(2)
-    set label string[11] at screen 0.74797, screen 0.29100 left font ",14" textcolor rgb ink noenhanced
-    set arrow from screen 0.71797, screen 0.25327 to screen 0.73963, screen 0.25327 nohead lw 2 dt (2,5) lc rgb color(3)
-    set label string[12] at screen 0.74797, screen 0.25327 left font ",14" textcolor rgb ink noenhanced
-    set lmargin at screen 0.05170; set rmargin at screen 0.70463
-    set tmargin at screen 0.81422; set bmargin at screen 0.10740
+    set label title_text at screen 0.02000, screen 0.94648 left font ",18" textcolor rgb '#000000' noenhanced
+    set label subtitle_text at screen 0.02000, screen 0.89859 left font ",12" textcolor rgb '#555555' noenhanced
+    set arrow from screen 0.75574, screen 0.67817 to screen 0.77741, screen 0.67817 nohead lw 2 lc rgb color(0)
+    set label string[1] at screen 0.78574, screen 0.67817 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.75574, screen 0.64155 to screen 0.77741, screen 0.64155 nohead lw 2 lc rgb color(1)
+    set label string[2] at screen 0.78574, screen 0.64155 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.75574, screen 0.60493 to screen 0.77741, screen 0.60493 nohead lw 2 lc rgb color(2)
+    set label string[3] at screen 0.78574, screen 0.60493 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.75574, screen 0.56831 to screen 0.77741, screen 0.56831 nohead lw 2 lc rgb color(3)
+    set label string[4] at screen 0.78574, screen 0.56831 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.75574, screen 0.53169 to screen 0.77741, screen 0.53169 nohead lw 2 dt (9,6) lc rgb color(0)
+    set label string[5] at screen 0.78574, screen 0.53169 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.75574, screen 0.49507 to screen 0.77741, screen 0.49507 nohead lw 2 dt (9,6) lc rgb color(1)
+    set label string[6] at screen 0.78574, screen 0.49507 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.75574, screen 0.45845 to screen 0.77741, screen 0.45845 nohead lw 2 dt (9,6) lc rgb color(2)
+    set label string[7] at screen 0.78574, screen 0.45845 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.75574, screen 0.42183 to screen 0.77741, screen 0.42183 nohead lw 2 dt (9,6) lc rgb color(3)
+    set label string[8] at screen 0.78574, screen 0.42183 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.75574, screen 0.38521 to screen 0.77741, screen 0.38521 nohead lw 2 dt (2,5) lc rgb color(0)
+    set label string[9] at screen 0.78574, screen 0.38521 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.75574, screen 0.34859 to screen 0.77741, screen 0.34859 nohead lw 2 dt (2,5) lc rgb color(1)
+    set label string[10] at screen 0.78574, screen 0.34859 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.75574, screen 0.31197 to screen 0.77741, screen 0.31197 nohead lw 2 dt (2,5) lc rgb color(2)
+    set label string[11] at screen 0.78574, screen 0.31197 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.75574, screen 0.27535 to screen 0.77741, screen 0.27535 nohead lw 2 dt (2,5) lc rgb color(3)
+    set label string[12] at screen 0.78574, screen 0.27535 left font ",14" textcolor rgb ink noenhanced
+    set label string[13] at screen 0.02000, screen 0.02394 left font ",12" textcolor rgb '#555555' noenhanced
+    set lmargin at screen 0.05330; set rmargin at screen 0.74241
+    set tmargin at screen 0.81972; set bmargin at screen 0.13380
     unset logscale
     set logscale x
-    set xrange [0.16943692:13.138299]; set yrange [0:103]
+    set xrange [0.16943692:16.619179]; set yrange [0:103]
     set xtics scale 0.6 noenhanced norotate font ",14" ('0.2' 0.2, '0.5' 0.5, '1' 1, '2' 2, '5' 5, '10' 10)
     set ytics scale 0.6 noenhanced  font ",14" ('0' 0, '10' 10, '20' 20, '30' 30, '40' 40, '50' 50, '60' 60, '70' 70, '80' 80, '90' 90, '100' 100)
     set border 3; set grid noxtics ytics
-    set xlabel string[13]
-    set label string[14] at screen 0.05170, screen 0.83599 left font ",12" textcolor rgb ink noenhanced
+    set xlabel string[14]
+    set label string[15] at screen 0.05330, screen 0.84085 left font ",12" textcolor rgb ink noenhanced
     set arrow from first 5, graph 0 to first 5, graph 1 nohead lw 1.6 dt (9,6) lc rgb bad front
-    set label string[15] at first 5, graph 0.03 left offset 0.612,-0.000 rotate by 0.00 font ",12" textcolor rgb bad noenhanced front
+    set label string[16] at first 5, graph 0.03 left offset 0.612,-0.000 rotate by 0.00 font ",12" textcolor rgb bad noenhanced front
     set arrow from graph 0, first 90 to graph 1, first 90 nohead lw 1 dt (2,5) lc rgb grey front
     plot data using (column("step") == 0 && column("server") == 0 ? column("seconds") : NaN):(column("percent")) with steps lw 2 lc rgb color(0) notitle, \
          data using (column("step") == 1 && column("server") == 0 ? column("seconds") : NaN):(column("percent")) with steps lw 2 lc rgb color(1) notitle, \

@@ -4,14 +4,15 @@ data = 'users_ladder.csv'
 title_text = 'Throughput by number of users'
 subtitle_text = 'yi-1.5-9b-Q4_K_M  ·  prompts 64, answers 32 tokens  ·  AMD EPYC, 2 CPUs'
 warning_text = ''
-height = 808
-array string[7]
+height = 829
+array string[8]
 string[1] = 'llama.cpp'
 string[2] = 'slmbench'
 string[3] = 'partial or disturbed'
-string[4] = 'tok/s of all users'
-string[5] = 'users'
-string[6] = 'tok/s of each'
+string[4] = 'measured 2026-11-24 by slmbench 0.1.0 (4ebc75bd0b)'
+string[5] = 'tok/s of all users'
+string[6] = 'users'
+string[7] = 'tok/s of each'
 
 # SPDX-License-Identifier: MIT
 #
@@ -50,33 +51,35 @@ set border lc rgb grey lw 1
 set grid lc rgb faint lw 1 lt 1
 unset key
 
-# The PNG is 1400 wide, the SVG 1200 and as high as `height`.
-output_png = sprintf("point = 1; set terminal pngcairo size 1400,%.0f font 'DejaVu Sans,15' lw 1.6 noenhanced; set output name.'.png'", height * 1.4 / 1.2)
+# The SVG is 1200 wide and as high as `height`. The PNG is a third larger, since sizes of
+# its fonts are points of 4/3 pixels: a text takes the same share of both pictures.
+output_png = sprintf("point = 1.14; set terminal pngcairo size 1600,%.0f font 'DejaVu Sans,14' lw 1.8 noenhanced; set output name.'.png'", height * 4 / 3)
 output_svg = sprintf("point = 0.55; set terminal svg size 1200,%.0f dynamic font 'DejaVu Sans,Verdana,sans-serif,14' lw 1.2 noenhanced background '#ffffff'; set output name.'.svg'", height)
 
 do for [out in "output_png output_svg"] {
     eval value(out)
     set multiplot
     unset label; unset arrow; unset object
-    set label title_text at screen 0.02000, screen 0.95297 left font ",18" textcolor rgb '#000000' noenhanced
-    set label subtitle_text at screen 0.02000, screen 0.91089 left font ",12" textcolor rgb '#555555' noenhanced
-    set arrow from screen 0.81200, screen 0.49876 to screen 0.83367, screen 0.49876 nohead lw 2 lc rgb color(0)
-    set label '' at screen 0.82283, screen 0.49876 point pt solid(0) ps 1.3*point lw 1.5 lc rgb color(0)
-    set label string[1] at screen 0.84200, screen 0.49876 left font ",14" textcolor rgb ink noenhanced
-    set arrow from screen 0.81200, screen 0.46658 to screen 0.83367, screen 0.46658 nohead lw 2 lc rgb color(1)
-    set label '' at screen 0.82283, screen 0.46658 point pt solid(1) ps 1.3*point lw 1.5 lc rgb color(1)
-    set label string[2] at screen 0.84200, screen 0.46658 left font ",14" textcolor rgb ink noenhanced
-    set label '' at screen 0.82283, screen 0.43441 point pt hollow(0) ps 1.5*point lw 1.5 lc rgb grey
-    set label string[3] at screen 0.84200, screen 0.43441 left font ",14" textcolor rgb ink noenhanced
-    set lmargin at screen 0.04447; set rmargin at screen 0.79867
-    set tmargin at screen 0.84158; set bmargin at screen 0.48886
+    set label title_text at screen 0.02000, screen 0.95416 left font ",18" textcolor rgb '#000000' noenhanced
+    set label subtitle_text at screen 0.02000, screen 0.91315 left font ",12" textcolor rgb '#555555' noenhanced
+    set arrow from screen 0.83837, screen 0.51146 to screen 0.86003, screen 0.51146 nohead lw 2 lc rgb color(0)
+    set label '' at screen 0.84920, screen 0.51146 point pt solid(0) ps 1.3*point lw 1.5 lc rgb color(0)
+    set label string[1] at screen 0.86837, screen 0.51146 left font ",14" textcolor rgb ink noenhanced
+    set arrow from screen 0.83837, screen 0.48010 to screen 0.86003, screen 0.48010 nohead lw 2 lc rgb color(1)
+    set label '' at screen 0.84920, screen 0.48010 point pt solid(1) ps 1.3*point lw 1.5 lc rgb color(1)
+    set label string[2] at screen 0.86837, screen 0.48010 left font ",14" textcolor rgb ink noenhanced
+    set label '' at screen 0.84920, screen 0.44873 point pt hollow(0) ps 1.5*point lw 1.5 lc rgb grey
+    set label string[3] at screen 0.86837, screen 0.44873 left font ",14" textcolor rgb ink noenhanced
+    set label string[4] at screen 0.02000, screen 0.02051 left font ",12" textcolor rgb '#555555' noenhanced
+    set lmargin at screen 0.04553; set rmargin at screen 0.82503
+    set tmargin at screen 0.84560; set bmargin at screen 0.50181
     unset logscale
     set xrange [0.5:8.5]; set yrange [0:19.613]
     set xtics scale 0.6 noenhanced norotate font ",14" ('' 1, '' 2, '' 4, '' 8)
     set ytics scale 0.6 noenhanced  font ",14" ('0' 0, '5' 5, '10' 10, '15' 15)
     set border 3; set grid noxtics ytics
     set xlabel ''
-    set label string[4] at screen 0.04447, screen 0.86015 left font ",12" textcolor rgb ink noenhanced
+    set label string[5] at screen 0.04553, screen 0.86369 left font ",12" textcolor rgb ink noenhanced
     plot data using (column("series") == 0 ? column("x") : NaN):(column("upper")) with lines lw 2 lc rgb color(0) notitle, \
          data using (column("series") == 1 ? column("x") : NaN):(column("upper")) with lines lw 2 lc rgb color(1) notitle, \
          data using (column("series") == 0 ? column("x") : NaN):(column("upper_lo")):(column("x") - (column("x"))):(column("upper_hi") - (column("upper_lo"))) with vectors heads size screen 0.003,90 lw 1.2 lc rgb color(0) notitle, \
@@ -86,15 +89,15 @@ do for [out in "output_png output_svg"] {
          data using (column("series") == 1 && column("state") == 1 ? column("x") : NaN):(column("upper")) with points pt solid(1) ps 1.5*point lc rgb paper notitle, \
          data using (column("series") == 1 && column("state") == 1 ? column("x") : NaN):(column("upper")) with points pt hollow(1) ps 1.5*point lw 1.5 lc rgb color(1) notitle
     unset label; unset arrow; unset object
-    set lmargin at screen 0.04447; set rmargin at screen 0.79867
-    set tmargin at screen 0.44431; set bmargin at screen 0.09158
+    set lmargin at screen 0.04553; set rmargin at screen 0.82503
+    set tmargin at screen 0.45838; set bmargin at screen 0.11460
     unset logscale
     set xrange [0.5:8.5]; set yrange [0:6.94133]
     set xtics scale 0.6 noenhanced norotate font ",14" ('1' 1, '2' 2, '4' 4, '8' 8)
     set ytics scale 0.6 noenhanced  font ",14" ('0' 0, '2' 2, '4' 4, '6' 6)
     set border 3; set grid noxtics ytics
-    set xlabel string[5]
-    set label string[6] at screen 0.04447, screen 0.46287 left font ",12" textcolor rgb ink noenhanced
+    set xlabel string[6]
+    set label string[7] at screen 0.04553, screen 0.47648 left font ",12" textcolor rgb ink noenhanced
     plot data using (column("series") == 0 ? column("x") : NaN):(column("lower")) with lines lw 2 lc rgb color(0) notitle, \
          data using (column("series") == 1 ? column("x") : NaN):(column("lower")) with lines lw 2 lc rgb color(1) notitle, \
          data using (column("series") == 0 ? column("x") : NaN):(column("lower_lo")):(column("x") - (column("x"))):(column("lower_hi") - (column("lower_lo"))) with vectors heads size screen 0.003,90 lw 1.2 lc rgb color(0) notitle, \
