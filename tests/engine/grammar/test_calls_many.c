@@ -115,35 +115,126 @@ static void no_room(void **state)
 
 /* ---- published vocabularies ------------------------------------------------------ */
 
-/* Masks of a text that may turn into a call at any token, and the longest of the calls
- * that follow; the first ones are walks through the vocabulary. */
-static void print_costs(struct grammar *g, struct grammar_vocab *v)
+/* What reading the clock takes. */
+static double clock_s(void)
 {
-    enum { N = 5000 };
-    uint32_t *mask = calloc(GRAMMAR_MASK_WORDS(v->n_vocab), sizeof *mask);
+    const double begin = cpu_seconds();
+
+    for (int i = 0; i < 999; i++)
+        cpu_seconds();
+    return (cpu_seconds() - begin) / 1000;
+}
+
+/* CPU time of tokens. */
+enum { MAX_TIMES = 20000 };
+static double times[MAX_TIMES];
+static int n_times;
+
+static int compare_times(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void print_times(const char *what)
+{
+    const double clock = 2 * clock_s(); /* it is in each time twice */
+    double sum = 0;
+
+    for (int i = 0; i < n_times; i++)
+        times[i] -= clock;
+    qsort(times, (size_t)n_times, sizeof *times, compare_times);
+    for (int i = 0; i < n_times; i++)
+        sum += times[i];
+    print_message("%s: %d tokens, median %.1f us, mean %.1f, p99 %.0f, worst %.0f\n",
+                  what, n_times, times[n_times / 2] * 1e6, sum * 1e6 / n_times,
+                  times[n_times * 99 / 100] * 1e6, times[n_times - 1] * 1e6);
+    n_times = 0;
+}
+
+/* Whether a mask has tokens but ends, which it has no more. */
+static bool without_ends(const struct grammar_vocab *v, uint32_t *mask)
+{
+    size_t i = 0;
+
+    for (int k = 0; k < v->n_ends; k++)
+        mask[v->end[k] / 32] &= ~(UINT32_C(1) << v->end[k] % 32);
+    while (i < GRAMMAR_MASK_WORDS(v->n_vocab) && !mask[i])
+        i++;
+    return i < GRAMMAR_MASK_WORDS(v->n_vocab);
+}
+
+/* A mask, and one of its tokens that is no end, taken in; false: there is no other. */
+static bool timed_token(struct grammar_state *s, uint32_t *mask, uint64_t *seed)
+{
+    const double begin = cpu_seconds();
+    double masked;
+    int32_t id;
+
+    grammar_state_mask(s, mask);
+    masked = cpu_seconds();
+    if (!without_ends(s->v, mask))
+        return false;
+    id = choose(mask, s->v->n_vocab, seed);
+    assert_true(n_times < MAX_TIMES);
+    times[n_times] = masked - cpu_seconds();
+    assert_true(grammar_state_accept(s, id));
+    times[n_times++] += cpu_seconds() - begin;
+    return true;
+}
+
+/* A text that may turn into a call at any token; the first mask is a walk through the
+ * vocabulary. */
+static void print_text_costs(struct grammar *g, struct grammar_vocab *v, uint32_t *mask)
+{
     struct grammar_state *s = NULL;
     struct err err = ERR_INIT;
     uint64_t seed = 9;
-    double first, all;
-    int n_all = 0;
 
     assert_int_equal(grammar_state_open(&s, g, v, &err), ST_OK);
-    first = cpu_seconds();
-    grammar_state_mask(s, mask);
-    first = cpu_seconds() - first;
-    all = cpu_seconds();
-    for (int i = 0; i < N; i++) {
-        int32_t id = (int32_t)(test_random(&seed) % (uint64_t)v->n_vocab);
-
-        n_all += grammar_state_mask(s, mask);
-        if (id != end_token(v))
-            grammar_state_accept(s, id);
-    }
-    all = cpu_seconds() - all;
-    print_message("text: first mask %.1f ms, then %.1f us a token; %d of %d need no "
-                  "mask\n",
-                  first * 1e3, all * 1e6 / N, n_all, (int)N);
+    while (n_times < 5000 && timed_token(s, mask, &seed))
+        ;
+    print_times("text");
     grammar_state_close(s);
+}
+
+/* Behind the name of each tool, up to the end of its call or for 150 tokens; what
+ * closes a value comes more often than chance has it. The arguments of a tool are built
+ * with the first of its tokens. */
+static void print_call_costs(struct grammar *g, struct grammar_vocab *v,
+                             const struct call_form *form, uint32_t *mask)
+{
+    static const char *const closing[] = {"\"", "\n", "<", "]", "}"};
+    struct err err = ERR_INIT;
+    uint64_t seed = 9;
+    int32_t bytes[256];
+
+    list_bytes(v, bytes);
+    for (int i = 0; i < N_MANY / 2; i++) {
+        struct grammar_state *s = NULL;
+        char begin[200];
+
+        assert_int_equal(grammar_state_open(&s, g, v, &err), ST_OK);
+        snprintf(begin, sizeof begin, "%s%s%s", form->begin, many_names[2 * i],
+                 form->sep);
+        n_answer = 0;
+        assert_true(write_bytes(s, bytes, begin) && n_answer == strlen(begin));
+        for (int k = 0; k < 150 && timed_token(s, mask, &seed); k++)
+            if (test_random(&seed) % 4 == 0)
+                write_bytes(s, bytes, closing[test_random(&seed) % 5]);
+        grammar_state_close(s);
+    }
+    print_times("arguments");
+}
+
+static void print_costs(struct grammar *g, struct grammar_vocab *v,
+                        const struct call_form *form)
+{
+    uint32_t *mask = calloc(GRAMMAR_MASK_WORDS(v->n_vocab), sizeof *mask);
+
+    print_text_costs(g, v, mask);
+    print_call_costs(g, v, form, mask);
     free(mask);
 }
 
@@ -196,7 +287,7 @@ static void published_vocabularies(void **state)
             grammar_unref(g);
             c.choice = GRAMMAR_AUTO;
             g = grammar_with(&c);
-            print_costs(g, v);
+            print_costs(g, v, c.form);
             grammar_unref(g);
         }
         print_message("%s: %d of %d complete, %d calls, all valid\n", names[i],
