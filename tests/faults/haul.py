@@ -271,7 +271,8 @@ class Haul:
                "checkpoints_restored_total", "checkpoints_dropped_total"]
     # What it counts while it answers nothing but the request for its counters.
     IDLE = {"slm_requests_running": 0, "slm_requests_waiting": 0, "slm_http_connections": 1, "slm_http_requests": 1,
-            "slm_http_body_bytes": 0, "slm_answer_bytes": 0, "slm_schema_bytes": 0}
+            "slm_http_body_bytes": 0, "slm_answer_bytes": 0, "slm_schema_bytes": 0,
+            "slm_stream_bytes": 0}
 
     def serve(self, part):
         with open("template", "w") as f:
