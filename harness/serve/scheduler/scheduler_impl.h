@@ -318,9 +318,6 @@ void scheduler_count_guess(struct scheduler *s, double work, double took);
 /* Whether the logits of a part's next row continue what has been drawn; *row: which. */
 bool completion_follows_draft(const struct completion *c, int *row);
 
-/* A step of that work took step_s without its guesses. */
-void scheduler_count_cost(struct scheduler *s, double work, double step_s);
-
 /* After all are drawn: which tokens of a part stay in its sequence, and the
  * acceptance of drafts. With mu held. */
 void scheduler_learn_drafts(struct scheduler *s);
@@ -364,6 +361,9 @@ void scheduler_end_draft(struct scheduler *s, const struct completion *c);
 
 /* Error: ST_IO, after which no step can succeed. */
 enum status scheduler_step(struct scheduler *s, struct err *err);
+
+/* A step of that work took step_s without its guesses. */
+void scheduler_count_cost(struct scheduler *s, double work, double step_s);
 
 static inline double scheduler_seconds(uint64_t from_ns, uint64_t to_ns)
 {
