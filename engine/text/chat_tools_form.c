@@ -220,7 +220,7 @@ static bool put_preamble(struct finding *x, struct part channel)
 /* The form's begin and sep are those of the last head. */
 static bool find_headers(struct finding *x, struct part to, struct part sep)
 {
-    const struct part none = {"", 0}, mark = part(MESSAGE, MESSAGE + strlen(MESSAGE));
+    const struct part none = {"", 0}, mark = part(MESSAGE, &MESSAGE[strlen(MESSAGE)]);
     const struct chat_thinking *t = chat_template_thinking(x->c);
     const size_t n_channel = strlen(CHANNEL);
     struct part channel = sep, type, thoughts = none;
