@@ -13,10 +13,10 @@
 #define CHUNKS_DECODE  3
 #define CHUNKS_PREFILL 4
 
-/* Of the settings measured (x86: distances of 2 to 8 KiB, all hints) this one was near
- * the best where the best was another: prefetchers that follow ascending panels over
- * the borders of pages gain little or much from it, and with those that restart in
- * every page of 4 KiB the next page's lines are already being loaded. */
+/* Measured on x86 with distances of 2 to 8 KiB and all hints: on each machine this
+ * setting was the best one or close to it. Some prefetchers of CPUs follow panels
+ * across pages; others restart in every page of 4 KiB, and then this one loads the next
+ * page's lines. */
 static const struct kern_prefetch default_prefetch = {4096, KERN_PREFETCH_T0, 4};
 
 struct slm_tuning slm_tuning_default(void)
