@@ -5,28 +5,7 @@
  * usage: slow_server PORT_FILE LOG_FILE [key=value...]
  * Listens on a free port of 127.0.0.1, writes its number to PORT_FILE, and serves until
  * it is killed or the process that started it ends. It sends the tokens that are asked
- * for, one an event:
- *   ttft=MS        from the request to the first token (5)
- *   word=MS        that is added for each word of a prompt that usage calls not cached
- *   gap=MS         from token to token (2)
- *   slow=MS,EVERY  each EVERY-th gap is of MS instead
- *   stall=AT,LONG  from AT to AT + LONG ms after the start nothing is sent at all
- *   slots=N        answers at once; further requests wait (512)
- *   cached=N       tokens of each prompt that usage calls cached
- *   remember=1     or the words that earlier messages began with, where they are more
- *   name=NAME      of the model, which requests must say then (slow)
- *   metrics=1      /metrics has counters as vLLM's
- *   key=KEY        that requests must have
- *   port=N         instead of a free one
- *   extra=N        tokens that usage counts too many
- *   think=N        tokens at the beginning of each answer that are thoughts
- *   inline=1       which are content, between markers, and not in usage
- *   quiet=N        so many tokens at the beginning of each answer have no text
- *   fault=NAME     hang, stop, close, json, event, long, redirect, busy, error, html,
- *                  endless, empty, ping (no text any more, only what keeps the
- *                  connection alive), linger (the body does not end), exit (of the
- *                  server); every=N: for each N-th request (1); drop: a connection's
- *                  second request closes it; forget: each answer does
+ * for, one an event, as its settings (settings.h) have it.
  * LOG_FILE gets a line for each answer that was sent whole: the X-Request-Id, and in
  * nanoseconds of CLOCK_MONOTONIC when the request was there and when each token was
  * handed to the kernel; with remember=1 the id ends with /turn/prompt tokens/cached.
@@ -48,6 +27,7 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
+#include "tests/support/slow_server/settings.h"
 
 #define MAX_CONNECTIONS 600
 #define MAX_REQUEST     (1 << 20)
@@ -73,11 +53,8 @@ struct connection {
 };
 
 static struct connection connections[MAX_CONNECTIONS];
-static double ttft_ms = 5, word_ms, gap_ms = 2, slow_ms, stall_at, stall_long;
-static int slow_every, n_slots = 512, n_cached, n_extra, n_quiet, n_think, is_inline,
-                       fault_every = 1, n_busy, remembers, counts, port;
+static int n_busy;
 static unsigned long n_requests;
-static const char *fault = "", *name, *api_key;
 static struct {
     long prompt, cached, output, n;
     double ttft_s;
@@ -95,9 +72,10 @@ static uint64_t ns(double ms)
 /* A time, or the end of the stall that it is in. */
 static uint64_t after_stall(uint64_t at)
 {
-    const uint64_t from = begin + ns(stall_at), to = from + ns(stall_long);
+    const uint64_t from = begin + ns(settings.stall_at),
+                   to = from + ns(settings.stall_long);
 
-    return stall_long > 0 && at >= from && at < to ? to : at;
+    return settings.stall_long > 0 && at >= from && at < to ? to : at;
 }
 
 static void put(struct connection *c, const char *text, size_t n)
@@ -175,7 +153,8 @@ static void talk(struct connection *c)
     n_busy++;
     c->n_sent = 0;
     c->due =
-        after_stall(clock_ns() + ns(ttft_ms + word_ms * (c->n_prompt - c->n_cached)));
+        after_stall(clock_ns() + ns(settings.ttft_ms +
+                                    settings.word_ms * (c->n_prompt - c->n_cached)));
 }
 
 /* Faults that need no token. True: this was one. */
@@ -231,11 +210,11 @@ static bool is_about_model(struct connection *c)
 {
     char text[900];
 
-    if (api_key && !strstr(c->in, api_key)) {
+    if (settings.api_key && !strstr(c->in, settings.api_key)) {
         put_plain(c, "401 Unauthorized", "", "{\"error\":{\"message\":\"no key\"}}");
         return true;
     }
-    if (counts && !strncmp(c->in, "GET /metrics", 12)) {
+    if (settings.counts && !strncmp(c->in, "GET /metrics", 12)) {
         snprintf(text, sizeof text,
                  "# TYPE vllm:generation_tokens counter\n"
                  "vllm:prompt_tokens_total{model=\"a } b\",e=\"0\"} %ld\n"
@@ -250,12 +229,12 @@ static bool is_about_model(struct connection *c)
     }
     if (!strncmp(c->in, "GET ", 4)) {
         snprintf(text, sizeof text, "{\"data\":[{\"id\":\"%s\"}]}",
-                 name ? name : "slow");
+                 settings.name ? settings.name : "slow");
         put_plain(c, "200 OK", "", text);
         return true;
     }
-    snprintf(text, sizeof text, "\"model\":\"%s\"", name ? name : "");
-    if (!name || strstr(c->in, text))
+    snprintf(text, sizeof text, "\"model\":\"%s\"", settings.name ? settings.name : "");
+    if (!settings.name || strstr(c->in, text))
         return false;
     put_plain(c, "404 Not Found", "",
               "{\"error\":{\"message\":\"there is no such model\"}}");
@@ -283,17 +262,17 @@ static void answer(struct connection *c)
         next_request(c);
         return;
     }
-    c->n_cached = remembers ? words_known(c->in) : 0;
-    if (c->n_cached < n_cached)
-        c->n_cached = n_cached;
-    if (c->has_answered && !strcmp(fault, "drop")) {
+    c->n_cached = settings.remembers ? words_known(c->in) : 0;
+    if (c->n_cached < settings.n_cached)
+        c->n_cached = settings.n_cached;
+    if (c->has_answered && !strcmp(settings.fault, "drop")) {
         leave(c);
         return;
     }
-    c->fault = ++n_requests % (unsigned long)fault_every ? "" : fault;
+    c->fault = ++n_requests % (unsigned long)settings.fault_every ? "" : settings.fault;
     if (fails_at_once(c))
         return;
-    if (n_busy < n_slots)
+    if (n_busy < settings.n_slots)
         talk(c);
     else
         c->state = WAITING;
@@ -334,10 +313,10 @@ static void end_answer(struct connection *c)
              "\"completion_tokens\":%d,\"prompt_tokens_details\":{\"cached_tokens\":%d}"
              ",\"completion_tokens_details\":{\"reasoning_tokens\":%d}}}\n\n"
              "data: [DONE]\n\n",
-             c->n_prompt, c->n_sent + n_extra, c->n_cached,
-             is_inline             ? 0
-             : n_think < c->n_sent ? n_think
-                                   : c->n_sent);
+             c->n_prompt, c->n_sent + settings.n_extra, c->n_cached,
+             settings.is_inline             ? 0
+             : settings.n_think < c->n_sent ? settings.n_think
+                                            : c->n_sent);
     put_chunk(c, text);
     sums.prompt += c->n_prompt;
     sums.cached += c->n_cached;
@@ -345,7 +324,7 @@ static void end_answer(struct connection *c)
     sums.ttft_s += (double)(c->sent[0] - c->arrived) * 1e-9;
     sums.n++;
     fputs(c->id, log_file);
-    if (remembers)
+    if (settings.remembers)
         fprintf(log_file, "/%d/%d/%d", c->turn, c->n_prompt, c->n_cached);
     fprintf(log_file, " %llu", (unsigned long long)c->arrived);
     for (int i = 0; i < c->n_sent; i++)
@@ -379,7 +358,7 @@ static bool fails_here(struct connection *c)
         c->state = SILENT;
     } else if (!strcmp(c->fault, "ping")) {
         put_chunk(c, ": ping\n\n");
-        c->due = clock_ns() + ns(gap_ms);
+        c->due = clock_ns() + ns(settings.gap_ms);
     } else if (!strcmp(c->fault, "short") || !strcmp(c->fault, "empty")) {
         puts_to(c, "0\r\n\r\n");
         next_request(c);
@@ -403,9 +382,9 @@ static bool fails_here(struct connection *c)
 /* A thought as content. */
 static const char *thought_within(const struct connection *c)
 {
-    return c->n_sent == 0             ? "\"content\":\"<think>\""
-           : c->n_sent == n_think - 1 ? "\"content\":\"</think>\""
-                                      : "\"content\":\" hm\"";
+    return c->n_sent == 0                      ? "\"content\":\"<think>\""
+           : c->n_sent == settings.n_think - 1 ? "\"content\":\"</think>\""
+                                               : "\"content\":\" hm\"";
 }
 
 /* A token without text, a thought, a part of a required call, or text. */
@@ -415,11 +394,11 @@ static void put_delta(struct connection *c)
 
     snprintf(
         text, sizeof text, "data: {\"choices\":[{\"delta\":{%s}}]}\n\n",
-        c->n_sent < n_quiet                ? "\"content\":\"\""
-        : c->n_sent < n_think && is_inline ? thought_within(c)
-        : c->n_sent < n_think              ? "\"reasoning_content\":\" hm\""
-        : !c->calls                        ? "\"content\":\" word\""
-        : c->n_sent == n_think
+        c->n_sent < settings.n_quiet                         ? "\"content\":\"\""
+        : c->n_sent < settings.n_think && settings.is_inline ? thought_within(c)
+        : c->n_sent < settings.n_think ? "\"reasoning_content\":\" hm\""
+        : !c->calls                    ? "\"content\":\" word\""
+        : c->n_sent == settings.n_think
             ? "\"tool_calls\":[{\"index\":0,\"id\":\"call_1\",\"type\":\"function\","
               "\"function\":{\"name\":\"look_up\",\"arguments\":\"\"}}]"
             : "\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\" \"}}]");
@@ -430,7 +409,8 @@ static void send_token(struct connection *c)
 {
     const bool first = c->n_sent == 0;
     const bool endless = !strcmp(c->fault, "endless");
-    const bool slow = slow_every && c->n_sent && c->n_sent % slow_every == 0;
+    const bool slow =
+        settings.slow_every && c->n_sent && c->n_sent % settings.slow_every == 0;
 
     if (first) {
         puts_to(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
@@ -449,7 +429,9 @@ static void send_token(struct connection *c)
     }
     if (c->n_sent < MAX_TOKENS - 1 || !endless)
         c->n_sent++;
-    c->due = after_stall(c->due + ns(endless ? 0 : slow ? slow_ms : gap_ms));
+    c->due = after_stall(c->due + ns(endless ? 0
+                                     : slow  ? settings.slow_ms
+                                             : settings.gap_ms));
     if (c->n_sent >= c->n_tokens && !endless)
         end_answer(c);
 }
@@ -467,7 +449,7 @@ static uint64_t serve_due(void)
         if (c->fd >= 0 && c->state == TALKING && c->due <= clock_ns())
             send_token(c);
     }
-    while (n_busy < n_slots) { /* first come, first served */
+    while (n_busy < settings.n_slots) { /* first come, first served */
         struct connection *oldest = NULL;
 
         for (int i = 0; i < MAX_CONNECTIONS; i++)
@@ -533,55 +515,6 @@ static void serve(int listener)
     }
 }
 
-static void set(const char *text)
-{
-    static const struct {
-        const char *key;
-        enum { NUMBER, NUMBERS, EVERY, COUNT, TEXT } is;
-        void *v, *second; /* behind a comma, a count where it is EVERY */
-    } keys[] = {
-        {"ttft=", NUMBER, &ttft_ms, NULL},
-        {"word=", NUMBER, &word_ms, NULL},
-        {"gap=", NUMBER, &gap_ms, NULL},
-        {"slow=", EVERY, &slow_ms, &slow_every},
-        {"stall=", NUMBERS, &stall_at, &stall_long},
-        {"slots=", COUNT, &n_slots, NULL},
-        {"cached=", COUNT, &n_cached, NULL},
-        {"remember=", COUNT, &remembers, NULL},
-        {"metrics=", COUNT, &counts, NULL},
-        {"name=", TEXT, &name, NULL},
-        {"key=", TEXT, &api_key, NULL},
-        {"extra=", COUNT, &n_extra, NULL},
-        {"think=", COUNT, &n_think, NULL},
-        {"inline=", COUNT, &is_inline, NULL},
-        {"quiet=", COUNT, &n_quiet, NULL},
-        {"fault=", TEXT, &fault, NULL},
-        {"port=", COUNT, &port, NULL},
-        {"every=", COUNT, &fault_every, NULL},
-    };
-
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        const size_t n = strlen(keys[i].key);
-        const char *comma = strchr(text, ',');
-
-        if (strncmp(text, keys[i].key, n))
-            continue;
-        if (keys[i].is == TEXT)
-            *(const char **)keys[i].v = text + n;
-        else if (keys[i].is == COUNT)
-            *(int *)keys[i].v = atoi(text + n);
-        else
-            *(double *)keys[i].v = atof(text + n);
-        if (keys[i].is == EVERY && comma)
-            *(int *)keys[i].second = atoi(comma + 1);
-        if (keys[i].is == NUMBERS && comma)
-            *(double *)keys[i].second = atof(comma + 1);
-        return;
-    }
-    fprintf(stderr, "slow_server: what is '%s'?\n", text);
-    exit(2);
-}
-
 int main(int argc, char **argv)
 {
     struct sockaddr_in at = {.sin_family = AF_INET,
@@ -595,10 +528,10 @@ int main(int argc, char **argv)
     if (argc < 3)
         return 2;
     for (int i = 3; i < argc; i++)
-        set(argv[i]);
+        slow_server_set(argv[i]);
     for (int i = 0; i < MAX_CONNECTIONS; i++)
         connections[i].fd = -1;
-    at.sin_port = htons((uint16_t)port);
+    at.sin_port = htons((uint16_t)settings.port);
     log_file = fopen(argv[2], "we");
     listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (!log_file || listener < 0 ||
