@@ -154,13 +154,18 @@ typedef void kern_unpack_fn(size_t k, const void *panel, size_t row, void *dst);
 
 /* Which caches a software prefetch brings a line to: all (T0), all but the first (T1),
  * or the first, in a place that is soon given up (NTA). On Arm: the first, the second,
- * the first as streaming. */
+ * the first as streaming. 2T0 is T0 twice, the second time KERN_PREFETCH_AGAIN bytes
+ * before its use is as far away: some CPUs drop a prefetch when they have no free miss
+ * buffer (Zen 5 does). */
 enum kern_prefetch_hint {
     KERN_PREFETCH_T0,
     KERN_PREFETCH_T1,
     KERN_PREFETCH_NTA,
+    KERN_PREFETCH_2T0,
     KERN_N_PREFETCH
 };
+
+#define KERN_PREFETCH_AGAIN 2048
 
 /* How weights in panels are read from memory. distance: bytes of a panel between what
  * is multiplied and what is prefetched meanwhile, 0 for no prefetch; hint: how;
@@ -181,7 +186,7 @@ static inline uint32_t kern_panels_interleaved(struct kern_prefetch prefetch)
     return prefetch.n_panels ? prefetch.n_panels : KERN_MAX_INTERLEAVED;
 }
 
-/* "T0", "T1" or "NTA". */
+/* "T0", "T1", "NTA" or "2T0". */
 const char *kern_prefetch_hint_name(enum kern_prefetch_hint hint);
 
 /* gemv_x16: y[i] = dot(row i, x) for the 16 * n_panels rows of consecutive panels. w is
@@ -189,10 +194,10 @@ const char *kern_prefetch_hint_name(enum kern_prefetch_hint hint);
 typedef void kern_gemv_x16_fn(size_t n_panels, size_t k, const void *w, const void *x,
                               float *y, struct kern_prefetch prefetch);
 
-/* gemm_x16: the same for n_cols >= 1 columns, as in gemm. Of several columns the hint
- * NTA is taken as T0: some read a panel more than once. Many columns prefetch what they
- * unpack next, whatever the distance, unless it is 0; super-blocks of 256 weights with
- * T1, whatever the hint. */
+/* gemm_x16: the same for n_cols >= 1 columns, as in gemm. Of several columns the hints
+ * NTA and 2T0 are taken as T0: some read a panel more than once. Many columns prefetch
+ * what they unpack next, whatever the distance, unless it is 0; super-blocks of 256
+ * weights with T1, whatever the hint. */
 typedef void kern_gemm_x16_fn(size_t n_panels, size_t k, const void *w, size_t n_cols,
                               const void *x, size_t x_stride, float *y, size_t y_stride,
                               struct kern_prefetch prefetch);

@@ -66,7 +66,7 @@ size_t kern_format_bytes(enum kern_format fmt, size_t n)
 
 const char *kern_prefetch_hint_name(enum kern_prefetch_hint hint)
 {
-    static const char *const names[KERN_N_PREFETCH] = {"T0", "T1", "NTA"};
+    static const char *const names[KERN_N_PREFETCH] = {"T0", "T1", "NTA", "2T0"};
 
     return names[hint];
 }

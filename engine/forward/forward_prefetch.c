@@ -34,11 +34,11 @@
 #define FAR_BEYOND    2 /* caches: a walk of as many bytes finds none of its own */
 
 static const struct kern_prefetch far_apart[] = {
-    {8192, KERN_PREFETCH_T0, 1}, {8192, KERN_PREFETCH_NTA, 1},
-    {8192, KERN_PREFETCH_T1, 1}, {4096, KERN_PREFETCH_T0, 1},
-    {4096, KERN_PREFETCH_T0, 4}, {4096, KERN_PREFETCH_NTA, 4},
-    {8192, KERN_PREFETCH_T1, 4}, {4096, KERN_PREFETCH_T0, 2},
-    {0, KERN_PREFETCH_T0, 4},    {0, KERN_PREFETCH_T0, 1},
+    {8192, KERN_PREFETCH_T0, 1},  {8192, KERN_PREFETCH_NTA, 1},
+    {8192, KERN_PREFETCH_T1, 1},  {8192, KERN_PREFETCH_2T0, 1},
+    {4096, KERN_PREFETCH_T0, 4},  {4096, KERN_PREFETCH_NTA, 4},
+    {4096, KERN_PREFETCH_2T0, 4}, {4096, KERN_PREFETCH_T0, 2},
+    {0, KERN_PREFETCH_T0, 4},     {0, KERN_PREFETCH_T0, 1},
 };
 
 enum { FAR_APART, NEAR_THE_FASTEST, LAST_TWO, N_STAGES };

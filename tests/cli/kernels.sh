@@ -66,7 +66,7 @@ if "$BENCH" kernels --list --formats q4_K --ops gemv_x16 >list 2>err; then
     done
     [ "$(grep -vc ^roof/ list)" = 4 ] || fail "more ways than were asked for: $(cat list)"
     "$BENCH" kernels --list --formats q4_K --threads 1 --prefetch all >list
-    [ "$(grep -vc ^roof/ list)" = 39 ] || fail "not all ways: $(cat list)"
+    [ "$(grep -vc ^roof/ list)" = 51 ] || fail "not all ways: $(cat list)"
     "$BENCH" kernels --quick --repetitions 1 --min-time 0.0005 --formats q4_K --threads 1 \
         --prefetch off,NTA-2048 --panels 1,2 -o ways >said 2>err || fail "ways: $(cat err)"
     for way in "off x1" "off x2" "NTA-2048 x1" "NTA-2048 x2"; do

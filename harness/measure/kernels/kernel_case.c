@@ -35,7 +35,8 @@ static const int columns[] = {2, 3, 4, 5, 6, 8, 64, 128, 512};
     {2048, KERN_PREFETCH_##hint, n}, {4096, KERN_PREFETCH_##hint, n},    \
     {8192, KERN_PREFETCH_##hint, n}, {16384, KERN_PREFETCH_##hint, n}
 #define PREFETCHES(n) \
-    {0, KERN_PREFETCH_T0, n}, DISTANCES(T0, n), DISTANCES(T1, n), DISTANCES(NTA, n)
+    {0, KERN_PREFETCH_T0, n}, DISTANCES(T0, n), DISTANCES(T1, n), DISTANCES(NTA, n), \
+    DISTANCES(2T0, n)
 /* clang-format on */
 
 static const struct kern_prefetch prefetches[] = {PREFETCHES(1), PREFETCHES(2),
