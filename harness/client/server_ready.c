@@ -5,6 +5,7 @@
 #include "harness/client/server_ready.h"
 
 #include <arpa/inet.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +18,11 @@
 #include "harness/base/interrupt.h"
 #include "harness/client/client.h"
 
-#define LOOK_NS    100000000 /* between two questions whether it is ready */
-#define MAX_MODELS (256u << 10)
+/* Between two questions whether it is ready: this share of the time waited. */
+#define PAUSE_SHARE 0.02
+#define MIN_PAUSE_S 0.002
+#define MAX_PAUSE_S 0.1
+#define MAX_MODELS  (256u << 10)
 
 int server_free_port(void)
 {
@@ -57,14 +61,15 @@ enum status server_wait(enum server_state *state, const struct child *child,
                         struct err *err)
 {
     const uint64_t begin = clock_ns();
-    const struct timespec pause = {0, LOOK_NS};
+    double waited_s = 0;
     bool ready = false;
     enum status st = ST_OK;
 
     while (st == ST_OK && !ready) {
-        double waited_s;
+        const double pause_s =
+            fmin(fmax(PAUSE_SHARE * waited_s, MIN_PAUSE_S), MAX_PAUSE_S);
 
-        nanosleep(&pause, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = (long)(pause_s * 1e9)}, NULL);
         waited_s = (double)(clock_ns() - begin) * 1e-9;
         *state = interrupted()            ? SERVER_INTERRUPTED
                  : child_has_ended(child) ? SERVER_ENDED
