@@ -27,8 +27,8 @@ static const struct kernel_product products[] = {
     {KERN_OP_gemm_int8, true, false, true}, {KERN_OP_gemm_x16_int8, true, true, true},
 };
 
-/* 2..8: tokens checked at once in speculative decoding; 64, 128, 512: prefill. */
-static const int columns[] = {2, 3, 4, 5, 6, 8, 64, 128, 512};
+/* 2..16: tokens checked at once in speculative decoding, sequences; then prefill. */
+static const int columns[] = {2, 3, 4, 5, 6, 8, 16, 64, 128, 512};
 
 /* clang-format off */
 #define DISTANCES(hint, n)                                               \
@@ -242,24 +242,17 @@ static bool is_product(const struct kern_entry *e)
 bool kernel_case_peak(struct kernel_case *roof, const struct kernel_case *c)
 {
     const struct kern_entry *e = kernel_case_entry(c);
-    const struct probe_kernel *rows, *best = NULL;
-    size_t n;
 
     if (!is_product(e))
         return false;
     const bool is_float =
         kern_format_info((enum kern_format)e->what)->act == KERN_ACT_f32;
     const enum probe_op op = is_float ? PROBE_OP_peak_f32 : PROBE_OP_peak_int8;
+    const uint32_t levels = isa_included(e->isa);
+    const enum kern_isa best = probe_kernel_best(op, levels)->isa;
 
-    rows = probe_kernels(&n);
-    for (size_t i = 0; i < n; i++)
-        if (rows[i].op == op && (isa_included(e->isa) >> rows[i].isa & 1) &&
-            (!best || rows[i].isa > best->isa))
-            best = &rows[i];
-    if (!best)
-        return false;
-    set_roof(roof, is_float ? "f32" : "int8", best->isa, c->n_threads);
-    return true;
+    set_roof(roof, is_float ? "f32" : "int8", best, c->n_threads);
+    return levels >> best & 1; /* a build may lack the level */
 }
 
 bool kernel_case_read_roof(struct kernel_case *roof, const struct kernel_case *c)

@@ -7,17 +7,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "harness/base/format.h"
 #include "harness/base/parse.h"
+#include "kernels/probe/probe.h"
 
 #define USUAL_COLUMNS 512
 
-/* The words of a request as bits: formats, operations (the last one: all), levels,
- * and hot and cold. */
+/* The words of a request as bits: formats, operations (the last one: all), levels, hot
+ * and cold, ways of reading (the first one: all). And the levels of the machine. */
 struct words {
-    uint64_t formats, ops, isa, weights;
+    uint64_t formats, ops, isa, weights, prefetch;
+    uint32_t usable;
 };
 
 _Static_assert(KERN_N_FMT <= 64 && KERN_N_OP < 64 && KERN_N_ISA <= 64,
@@ -52,14 +53,14 @@ static enum status check_columns(const struct int_list *list, struct err *err)
 
 /* Whether every word of --prefetch is "all" or a way of reading that is timed, and no
  * number of --panels is another. */
-static enum status check_prefetch(const struct kernel_wish *w, struct err *err)
+static enum status read_prefetch(uint64_t *bits, const struct kernel_wish *w,
+                                 struct err *err)
 {
     size_t n;
     const struct kern_prefetch *known = kernel_prefetches(&n);
     const char *words[64] = {"all"};
     struct kernel_name name[64];
     size_t n_words = 1;
-    uint64_t mask;
 
     if (w->panels.n && !w->prefetch)
         return err_set(err, ST_USAGE,
@@ -73,7 +74,7 @@ static enum status check_prefetch(const struct kernel_wish *w, struct err *err)
         words[n_words] = name[n_words].text;
         n_words++;
     }
-    return parse_words(w->prefetch, "--prefetch", words, (int)n_words, &mask, err);
+    return parse_words(w->prefetch, "--prefetch", words, (int)n_words, bits, err);
 }
 
 static enum status read_wish(struct words *words, const struct kernel_wish *w,
@@ -94,7 +95,7 @@ static enum status read_wish(struct words *words, const struct kernel_wish *w,
                     err) ||
         parse_words(w->ops, "--ops", ops, KERN_N_OP + 1, &words->ops, err) ||
         parse_words(w->isa, "--isa", levels, KERN_N_ISA, &words->isa, err) ||
-        check_columns(&w->columns, err) || check_prefetch(w, err))
+        check_columns(&w->columns, err) || read_prefetch(&words->prefetch, w, err))
         st = err->code;
     return st ? st
               : parse_words(w->weights, "--weights", weights, 2, &words->weights, err);
@@ -138,42 +139,31 @@ static bool wants_isa(const struct kernel_wish *w, const struct words *words,
         return true;
     if (w->isa)
         return has(words->isa, e->isa);
-    const struct kern_row *best = kern_best(e->op, e->what, isa_usable());
+    const struct kern_row *best = kern_best(e->op, e->what, words->usable);
     return best && best->isa == e->isa;
 }
 
-/* Whether text, a list with commas, has the word, whatever the case of letters. */
-static bool has_word(const char *text, const char *word)
+static bool wants_prefetch(const struct kernel_wish *w, const struct words *words,
+                           const struct kernel_case *c)
 {
-    const size_t len = strlen(word);
+    size_t n, way = 0;
+    const struct kern_prefetch *known = kernel_prefetches(&n);
 
-    for (; *text; text += *text == ',') {
-        const size_t n = strcspn(text, ",");
-
-        if (n == len && !strncasecmp(text, word, n))
-            return true;
-        text += n;
-    }
-    return false;
-}
-
-static bool wants_prefetch(const struct kernel_wish *w, const struct kernel_case *c)
-{
     if (!c->prefetch.n_panels)
         return !w->prefetch;
-    return w->prefetch &&
-           (has_word(w->prefetch, "all") ||
-            has_word(w->prefetch, kernel_prefetch_name(c->prefetch).text)) &&
+    while (known[way].distance != c->prefetch.distance ||
+           known[way].hint != c->prefetch.hint)
+        way++;
+    return w->prefetch && (words->prefetch & (1 | UINT64_C(2) << way)) &&
            (!w->panels.n || has_int(&w->panels, (int)c->prefetch.n_panels, 0));
 }
 
 static bool wants_product(const struct kernel_wish *w, const struct words *words,
                           const struct kernel_case *c, const struct kernel_product *p)
 {
-    if (!has(words->weights, c->cache == KERNEL_HOT ? 0 : 1) || !wants_prefetch(w, c))
-        return false;
-    if (w->threads.n && c->cache == KERNEL_COLD &&
-        !has_int(&w->threads, c->n_threads, 0))
+    if (!has(words->weights, c->cache == KERNEL_HOT ? 0 : 1) ||
+        !wants_prefetch(w, words, c) ||
+        (c->cache == KERNEL_COLD && !has_int(&w->threads, c->n_threads, c->n_threads)))
         return false;
     if (!p->has_columns)
         return true;
@@ -213,6 +203,22 @@ static void add_roof(struct kernel_plan *plan, const struct kernel_case *roof)
     plan->n_roofs++;
 }
 
+/* Where the CPU has tiles, a run with one peak of bytes has that of vectors and that of
+ * tiles, so that the shares of both are known. */
+static void add_peaks(struct kernel_plan *plan, struct kernel_case roof,
+                      uint32_t usable)
+{
+    const uint32_t levels[] = {usable & ~ISA_TILE_LEVELS, usable};
+    const bool both = usable >> KERN_ISA_amx_int8 & 1 && !strcmp(roof.what, "int8");
+
+    add_roof(plan, &roof);
+    for (int i = 0; both && i < 2; i++) {
+        snprintf(roof.isa, sizeof roof.isa, "%s",
+                 isa_name(probe_kernel_best(PROBE_OP_peak_int8, levels[i])->isa));
+        add_roof(plan, &roof);
+    }
+}
+
 /* The cost of few columns is reported against one column of the same row. */
 static void add_one_column(struct kernel_plan *plan, const struct kernel_case *all,
                            size_t n_all, const struct kernel_case *c)
@@ -237,7 +243,7 @@ static void choose(struct kernel_plan *plan, const struct kernel_case *all,
 
         if (!e || !wants(wish, words, &all[i], e))
             continue;
-        if (isa_usable() >> e->isa & 1) {
+        if (words->usable >> e->isa & 1) {
             plan->run[plan->n_run++] = all[i];
             continue;
         }
@@ -255,7 +261,7 @@ static void choose(struct kernel_plan *plan, const struct kernel_case *all,
         if (kernel_case_read_roof(&roof, &plan->run[i]))
             add_roof(plan, &roof);
         if (kernel_case_roof(&roof, &plan->run[i]))
-            add_roof(plan, &roof);
+            add_peaks(plan, roof, words->usable);
     }
 }
 
@@ -289,7 +295,7 @@ enum status kernel_plan_make(struct kernel_plan *plan, const struct kernel_wish 
     struct kernel_plan new = {.n_run = 0};
     struct kernel_case *all = NULL;
     size_t n_all = 0;
-    struct words words;
+    struct words words = {.usable = topo->isa_mask};
     enum status st = read_wish(&words, wish, err);
 
     if (st)

@@ -4,7 +4,8 @@
  */
 #include "tests/support/test.h"
 
-#include "harness/measure/kernels/kernel_case.h"
+#include "harness/measure/kernels/kernel_plan.h"
+#include "kernels/probe/probe.h"
 
 static const int threads[] = {1, 2};
 
@@ -152,7 +153,7 @@ static void every_row_has_its_cases(void **state)
             assert_int_equal(seen[e].ways, p->packed ? 2 * n_ways : 0);
         }
         if (p && p->has_columns)
-            assert_int_equal(seen[e].cold, 2 * 9);
+            assert_int_equal(seen[e].cold, 2 * 10);
     }
     free(seen);
     free(cases);
@@ -199,7 +200,7 @@ static void roofs_are_of_the_level_itself(void **state)
                 "roof/int8/avx512vnni/threads:2");
     expect_roof("gemv/f16/avx512/rows:32/cols:4096/hot", "roof/f32/avx512");
 #endif
-    for (int n_x = 1; n_x <= 8; n_x++) {
+    for (int n_x = 1; n_x <= 16; n_x++) {
         c = (struct kernel_case){.op = "gemm",
                                  .what = "q4_0",
                                  .isa = "scalar",
@@ -218,6 +219,58 @@ static void roofs_are_of_the_level_itself(void **state)
     assert_false(kernel_case_roof(&roof, &c));
 }
 
+/* How many of the plan's rows have this name. */
+static int planned(const struct kernel_plan *plan, const char *name)
+{
+    int n = 0;
+
+    for (size_t i = 0; i < plan->n_run; i++)
+        n += !strcmp(kernel_case_name(&plan->run[i]).text, name);
+    return n;
+}
+
+/* Machines made up, a product of bytes with 512 columns at one level each. */
+static void a_run_on_a_cpu_with_tiles_has_both_peaks(void **state)
+{
+    static const struct {
+        enum kern_isa best;
+        const char *level;
+        int tiles, vectors, avx2;
+    } machines[] = {{KERN_ISA_amx_int8, "amx_int8", 1, 1, 0},
+                    {KERN_ISA_amx_int8, "avx512vnni", 1, 1, 0},
+                    {KERN_ISA_amx_int8, "avx2", 1, 1, 1},
+                    {KERN_ISA_avx512vnni, "avx512vnni", 0, 1, 0},
+                    {KERN_ISA_avx512vnni, "avx2", 0, 0, 1}};
+    static struct topology topo;
+    int columns = 512;
+
+    (void)state;
+    if (probe_kernel_best(PROBE_OP_peak_int8, ~0u)->isa != KERN_ISA_amx_int8)
+        skip(); /* another architecture */
+    for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++) {
+        const struct kernel_wish wish = {.formats = "q4_K",
+                                         .ops = "gemm_x16",
+                                         .isa = machines[i].level,
+                                         .columns = {&columns, 1}};
+        struct kernel_plan plan;
+        struct err err = ERR_INIT;
+        char name[100];
+
+        topo.isa_mask = 1u << KERN_ISA_scalar | isa_included(machines[i].best);
+        topo.threads_default = 1;
+        if (kernel_plan_make(&plan, &wish, &topo, &err))
+            fail_msg("%s", err.msg);
+        snprintf(name, sizeof name, "gemm_x16/q4_K/%s/rows:256/cols:4096/n_x:512/cold",
+                 machines[i].level);
+        assert_int_equal(planned(&plan, name), 1);
+        assert_int_equal(planned(&plan, "roof/int8/amx_int8"), machines[i].tiles);
+        assert_int_equal(planned(&plan, "roof/int8/avx512vnni"), machines[i].vectors);
+        assert_int_equal(planned(&plan, "roof/int8/avx2"), machines[i].avx2);
+        assert_int_equal(plan.n_run, plan.n_roofs + 1);
+        kernel_plan_free(&plan);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +280,7 @@ int main(void)
         cmocka_unit_test(every_row_has_its_cases),
         cmocka_unit_test(hot_matrices_fit_the_second_level),
         cmocka_unit_test(roofs_are_of_the_level_itself),
+        cmocka_unit_test(a_run_on_a_cpu_with_tiles_has_both_peaks),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
