@@ -34,19 +34,18 @@ static bool has_name(int fd, const char *path, struct stat *mine)
 bool model_use(const char *path)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool known = false; /* locked already: behind a fence no lock is let through */
     struct stat mine;
 
     if (fd < 0)
         return false;
-    if (flock(fd, LOCK_SH | LOCK_NB) || !has_name(fd, path, &mine)) {
+    const bool there = has_name(fd, path, &mine);
+    for (size_t i = 0; there && i < n_used; i++)
+        known |= is_same(&used[i].st, &mine);
+    if (!there || known || flock(fd, LOCK_SH | LOCK_NB) || !has_name(fd, path, &mine)) {
         close(fd);
-        return false;
+        return known;
     }
-    for (size_t i = 0; i < n_used; i++)
-        if (is_same(&used[i].st, &mine)) {
-            close(fd);
-            return true;
-        }
     if (n_used == MAX_FILES)
         close(fd);
     else

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "harness/machine/fence/fence.h"
 #include "harness/model/modelref.h"
 
 static char root[64], path[80];
@@ -69,6 +70,30 @@ static void the_last_user_removes(void **state)
     assert_false(model_use(path));
 }
 
+/* Its filter of system calls refuses locks. */
+static void a_server_keeps_what_it_used_before_its_fence(void **state)
+{
+    int status;
+    pid_t pid;
+
+    (void)state;
+    pid = test_fork();
+    if (!pid) {
+        const char *const files[] = {path};
+        struct fence_state fence;
+        struct err err = ERR_INIT;
+
+        _exit(model_use(path) &&
+                      !fence_enter(&(struct fence){.reads = files, .n_reads = 1},
+                                   &fence, &err) &&
+                      model_use(path)
+                  ? 0
+                  : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
 /* A link that lies where a model should be is not followed. */
 static void links_are_left(void **state)
 {
@@ -86,6 +111,7 @@ int main(void)
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(the_last_user_removes),
+        TEST(a_server_keeps_what_it_used_before_its_fence),
         TEST(links_are_left),
     };
 
