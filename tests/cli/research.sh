@@ -3,9 +3,9 @@
 #
 # bench-research: counts depend on the seed alone, an interrupted run continues where it
 # was, and a recorded machine is one more; change points and thresholds; shares of
-# measured sweeps; what kernels by tiles execute.
+# measured sweeps; what kernels by tiles execute, and the script that times them.
 . "$SRC/tests/cli/lib.sh"
-BENCH=${RESEARCH:?}
+PROGRAM=$BENCH BENCH=${RESEARCH:?}
 export SLMBENCH_CACHE=$WORK/cache
 
 trace=$SRC/research/traces/xeon-building.txt
@@ -195,4 +195,20 @@ assert step([add]) is None and tool["read_function"]("", "kern_x") == []
 END
 ! python3 -B "$SRC/research/tile-counts" nowhere 2>err || fail "a build that is not there is counted"
 grep -qF "nowhere has no kernels of amx_int8" err || fail "odd: $(cat err)"
+
+# ---- research/tiles: ends in time, and prints what it left out
+! "$SRC/research/tiles" >out 2>&1 || fail "no arguments are enough"
+minutes=0
+! is_full || minutes=short
+python3 -B "$SRC/research/tiles" "$PROGRAM" tiles "$minutes" >out 2>err || fail "research/tiles: $(cat out err)"
+sed -n '/^Left out:$/,$p' out >left
+grep -q '"usable": true' <("$PROGRAM" topo --json | grep -A1 '"amx_int8"') ||
+    grep -q "^  everything by tiles: this CPU " left || fail "no word of tiles: $(cat out)"
+for name in products prompts vectors gate large sequences large-sequences; do
+    if is_full; then
+        ! grep "^  $name:" left || fail "failed: $(cat out)"
+    else
+        grep -qx "  $name: no time for all of it" left || fail "$name in no time: $(cat out)"
+    fi
+done
 rm -rf "$WORK"
