@@ -4,6 +4,7 @@
  */
 #include "harness/machine/child.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -17,6 +18,7 @@
 
 #include "engine/base/clock.h"
 #include "harness/base/inherited.h"
+#include "harness/base/sysfile.h"
 #include "harness/machine/keeper.h"
 
 #define LINE_MAX_ (1u << 20)
@@ -266,6 +268,45 @@ void child_kill(const struct child *c)
 {
     if (c->keeper > 0)
         kill(c->keeper, KEEPER_END);
+}
+
+/* Fields 3, 14 and 15 of a stat of /proc, counted behind the name's closing
+ * parenthesis, as the name may hold blanks and parentheses. */
+static bool thread_wants_cpu(const char *path, uint64_t *ticks)
+{
+    unsigned long long user, system;
+    char text[1024], state;
+    const char *behind;
+
+    if (sysfile_read("", path, text, sizeof text) <= 0)
+        return false;
+    behind = strrchr(text, ')');
+    if (!behind ||
+        sscanf(behind + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu",
+               &state, &user, &system) != 3)
+        return false;
+    *ticks += user + system;
+    return state == 'R';
+}
+
+bool child_wants_cpu(const struct child *c, double *cpu_s)
+{
+    char tasks[40], path[320];
+    uint64_t ticks = 0;
+    bool wants = false;
+    DIR *d;
+
+    snprintf(tasks, sizeof tasks, "/proc/%ld/task", (long)c->pid);
+    d = c->pid > 0 ? opendir(tasks) : NULL;
+    for (const struct dirent *e; d && (e = readdir(d)) != NULL;) {
+        snprintf(path, sizeof path, "%s/%s/stat", tasks, e->d_name);
+        if (e->d_name[0] != '.')
+            wants |= thread_wants_cpu(path, &ticks);
+    }
+    if (d)
+        closedir(d);
+    *cpu_s = (double)ticks / (double)sysconf(_SC_CLK_TCK);
+    return wants;
 }
 
 bool child_has_ended(const struct child *c)

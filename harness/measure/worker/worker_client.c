@@ -21,6 +21,7 @@
 #include "harness/machine/fence/fence.h"
 
 #define TICK_MS     200
+#define LOOK_S      1.0
 #define GREETING_S  20.0
 #define PATIENCE_NS 5000000000u /* from the end of its input to its exit */
 #define SILENCE_S   120.0
@@ -130,6 +131,21 @@ static void read_line(void *arg, const char *line, size_t len)
     }
 }
 
+/* Its threads are looked at after LOOK_S of silence only, for the sake of what is
+ * measured. */
+static bool is_silent(const struct worker_client *c, struct patience *silence,
+                      double timeout_s)
+{
+    double cpu_s;
+
+    if (silence->waited_s < LOOK_S)
+        return patience_look(silence, clock_ns()) > timeout_s;
+
+    const bool wants_cpu = child_wants_cpu(&c->child, &cpu_s);
+
+    return patience_look_at(silence, clock_ns(), wants_cpu, cpu_s) > timeout_s;
+}
+
 /* The next answer, which becomes the caller's. ST_CHECK: no answer, because the
  * worker is dead or has sent something else; *err is not set then. */
 static enum status wait_answer(struct worker_client *c, double timeout_s,
@@ -156,7 +172,7 @@ static enum status wait_answer(struct worker_client *c, double timeout_s,
         } else if (c->p.tick) {
             c->p.tick(c->p.arg, NULL, 0);
         }
-        if (patience_look(&silence, clock_ns()) > timeout_s) {
+        if (is_silent(c, &silence, timeout_s)) {
             ended(c, WORKER_SILENT);
             return err_set(err, ST_IO, "%s, %.200s, has sent nothing for %g s while %s",
                            c->p.who, c->p.program, timeout_s, doing);

@@ -15,7 +15,7 @@
 
 #define HELLO "echo '{\"turn\": 1, \"version\": \"9.9\"}'\nread line\n"
 
-struct heard {
+struct got {
     double ms;
     char phase[16];
     int n_messages;
@@ -23,36 +23,40 @@ struct heard {
 
 static void on_tick(void *arg, const char *what, double fraction)
 {
-    struct heard *heard = arg;
+    struct got *got = arg;
 
     if (what && fraction > 0)
-        snprintf(heard->phase, sizeof heard->phase, "%s", what);
+        snprintf(got->phase, sizeof got->phase, "%s", what);
 }
 
 static void on_message(void *arg, const json_t *message)
 {
-    struct heard *heard = arg;
+    struct got *got = arg;
     const json_t *list = json_object_get(message, "ms");
 
-    heard->n_messages++;
+    got->n_messages++;
     for (size_t i = 0; i < json_array_size(list); i++)
-        heard->ms += json_number_value(json_array_get(list, i));
+        got->ms += json_number_value(json_array_get(list, i));
 }
 
 /* A program of these lines is asked for "point", which "done" answers, and ended. */
-static enum status play(struct worker_client *c, const char *script, bool hears,
-                        struct heard *heard, struct err *err)
+static enum status play(struct worker_client *c, struct sandbox *sandbox,
+                        const char *script, bool hears, struct got *got,
+                        struct err *err)
 {
     char path[] = "/tmp/test_worker_client.XXXXXX";
-    const struct worker_params p = {.who = "it",
-                                    .program = path,
-                                    .command = "worker",
-                                    .timeout_s = strstr(script, "STOP")    ? 2
-                                                 : strstr(script, "sleep") ? 0.4
-                                                                           : 60,
-                                    .tick = on_tick,
-                                    .hear = hears ? on_message : NULL,
-                                    .arg = heard};
+    const struct worker_params p = {
+        .who = "it",
+        .program = path,
+        .command = "worker",
+        .timeout_s = strstr(script, "uptime") || strstr(script, "STOP") ? 2
+                     : strstr(script, "while")                          ? 1.3
+                     : strstr(script, "sleep")                          ? 0.4
+                                                                        : 60,
+        .sandbox = sandbox,
+        .tick = on_tick,
+        .hear = hears ? on_message : NULL,
+        .arg = got};
     const int fd = mkstemp(path);
     json_t *answer = NULL;
     enum status st;
@@ -61,7 +65,7 @@ static enum status play(struct worker_client *c, const char *script, bool hears,
     dprintf(fd, "#!/bin/sh\n%s\n", script);
     fchmod(fd, 0700);
     close(fd);
-    memset(heard, 0, sizeof *heard);
+    memset(got, 0, sizeof *got);
     assert_int_equal(worker_client_start(c, &p, err), ST_OK);
     st = worker_client_greet(c, err);
     if (st == ST_OK)
@@ -76,36 +80,36 @@ static enum status play(struct worker_client *c, const char *script, bool hears,
 static void it_answers_and_ends(void **state)
 {
     struct worker_client c;
-    struct heard heard;
+    struct got got;
     struct err err = ERR_INIT;
 
     (void)state;
     assert_int_equal(
-        play(&c,
+        play(&c, NULL,
              HELLO "[ \"$line\" = '{\"point\":1}' ] && echo '{\"phase\": \"load\", "
                    "\"fraction\": 0.5}' && echo '{\"ms\": [1.5, 2]}'\n"
                    "echo '{\"ms\": [4]}'; echo '{\"done\": true}'; read line\nexit 7",
-             true, &heard, &err),
+             true, &got, &err),
         ST_OK);
     assert_int_equal(c.end, WORKER_RUNS);
     assert_int_equal(WEXITSTATUS(c.wstatus), 7);
     assert_string_equal(c.version, "9.9");
-    assert_string_equal(heard.phase, "load");
-    assert_true(heard.ms == 7.5);
+    assert_string_equal(got.phase, "load");
+    assert_true(got.ms == 7.5);
     worker_client_close(&c);
 }
 
 static void it_says_why_it_gives_up(void **state)
 {
     struct worker_client c;
-    struct heard heard;
+    struct got got;
     struct err err = ERR_INIT;
 
     (void)state;
-    assert_int_equal(play(&c,
+    assert_int_equal(play(&c, NULL,
                           HELLO "echo '{\"error\": \"out of luck\", \"code\": 2}'\n"
                                 "exit 2",
-                          true, &heard, &err),
+                          true, &got, &err),
                      (enum status)2);
     assert_int_equal(c.end, WORKER_GAVE_UP);
     assert_string_equal(c.error, "out of luck");
@@ -118,23 +122,23 @@ static void it_says_why_it_gives_up(void **state)
 static void it_dies(void **state)
 {
     struct worker_client c;
-    struct heard heard;
+    struct got got;
     struct err err = ERR_INIT;
 
     (void)state;
     assert_int_equal(
-        play(&c, HELLO "echo '{\"ms\": [8]}'\necho farewell >&2\nkill -SEGV $$", true,
-             &heard, &err),
+        play(&c, NULL, HELLO "echo '{\"ms\": [8]}'\necho farewell >&2\nkill -SEGV $$",
+             true, &got, &err),
         ST_IO);
     assert_int_equal(c.end, WORKER_DIED);
     assert_true(WIFSIGNALED(c.wstatus));
-    assert_true(heard.ms == 8);
+    assert_true(got.ms == 8);
     assert_non_null(strstr(err.msg, "died of signal 11"));
     assert_non_null(strstr(err.msg, "while being asked; its last output: farewell"));
     worker_client_close(&c);
 
     err_clear(&err);
-    assert_int_equal(play(&c, "exit 3", true, &heard, &err), ST_CHECK);
+    assert_int_equal(play(&c, NULL, "exit 3", true, &got, &err), ST_CHECK);
     assert_int_equal(c.end, WORKER_DIED);
     assert_int_equal(WEXITSTATUS(c.wstatus), 3);
     assert_string_equal(err.msg, "");
@@ -144,12 +148,12 @@ static void it_dies(void **state)
 static void it_says_nothing(void **state)
 {
     struct worker_client c;
-    struct heard heard;
+    struct got got;
     struct err err = ERR_INIT;
 
     (void)state;
     assert_int_equal(
-        play(&c, HELLO "echo '{\"ms\": [8]}'\nexec sleep 600", true, &heard, &err),
+        play(&c, NULL, HELLO "echo '{\"ms\": [8]}'\nexec sleep 600", true, &got, &err),
         ST_IO);
     assert_int_equal(c.end, WORKER_SILENT);
     assert_true(WIFSIGNALED(c.wstatus));
@@ -167,13 +171,13 @@ static void a_stop_of_both_is_no_silence(void **state)
     (void)state;
     if (!pid) {
         struct worker_client c;
-        struct heard h;
+        struct got h;
         struct err err = ERR_INIT;
         char self[16];
 
         snprintf(self, sizeof self, "%d", (int)getpid());
         setenv("WHO_WAITS", self, 1);
-        _exit(play(&c,
+        _exit(play(&c, NULL,
                    HELLO "kill -STOP $WHO_WAITS; sleep 2.2; kill -CONT $WHO_WAITS\n"
                          "sleep 0.1; echo '{\"done\": true}'; read line",
                    true, &h, &err) != ST_OK);
@@ -181,6 +185,43 @@ static void a_stop_of_both_is_no_silence(void **state)
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* A loop without end reports nothing either. */
+static void it_spins(void **state)
+{
+    struct worker_client c;
+    struct got got;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(play(&c, NULL, HELLO "while :; do :; done", true, &got, &err),
+                     ST_IO);
+    assert_int_equal(c.end, WORKER_SILENT);
+    worker_client_close(&c);
+}
+
+/* With a hundredth of a CPU it works for longer than the silence that is allowed. */
+static void a_wait_for_a_quota_is_no_silence(void **state)
+{
+    const struct sandbox_limits limits = {.quota_cpus = 0.01};
+    struct worker_client c;
+    struct got got;
+    struct err err = ERR_INIT;
+    struct sandbox *sandbox;
+
+    (void)state;
+    if (sandbox_create_with(&sandbox, "", &limits, &err))
+        skip();
+    assert_int_equal(play(&c, sandbox,
+                          HELLO "read now rest </proc/uptime; end=$((${now%.*} + 4))\n"
+                                "while [ ${now%.*} -lt $end ]; do read now rest "
+                                "</proc/uptime; done\n"
+                                "echo '{\"done\": true}'; read line",
+                          true, &got, &err),
+                     ST_OK);
+    worker_client_close(&c);
+    sandbox_destroy(sandbox);
 }
 
 static void it_says_nonsense(void **state)
@@ -191,10 +232,10 @@ static void it_says_nonsense(void **state)
     (void)state;
     for (int i = 0; i < 2; i++) {
         struct worker_client c;
-        struct heard heard;
+        struct got got;
         struct err err = ERR_INIT;
 
-        assert_int_equal(play(&c, scripts[i], false, &heard, &err), ST_IO);
+        assert_int_equal(play(&c, NULL, scripts[i], false, &got, &err), ST_IO);
         assert_int_equal(c.end, WORKER_UNEXPECTED);
         worker_client_close(&c);
     }
@@ -207,6 +248,8 @@ int main(void)
         cmocka_unit_test(it_says_why_it_gives_up),
         cmocka_unit_test(it_dies),
         cmocka_unit_test(it_says_nothing),
+        cmocka_unit_test(it_spins),
+        cmocka_unit_test(a_wait_for_a_quota_is_no_silence),
         cmocka_unit_test(a_stop_of_both_is_no_silence),
         cmocka_unit_test(it_says_nonsense),
     };
