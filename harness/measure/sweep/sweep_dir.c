@@ -20,6 +20,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -460,14 +461,18 @@ enum status sweep_dir_read_machine(struct sweep_dir *dir, json_t **machine,
 enum status sweep_dir_will_make(struct sweep_dir *dir, const char *path,
                                 struct err *err)
 {
+    /* in one piece, and apart from what a killed run has left of a line */
+    char line[PATH_MAX + 3];
+    const int len = snprintf(line, sizeof line, "\n%s\n", path);
     int fd;
     enum status status = sweep_dir_open_file(dir, ".made", O_RDWR, &fd, err);
 
     if (status)
         return status;
-    status = append_text(dir, fd, ".made", path, strlen(path), err);
-    if (status == ST_OK)
-        status = append_text(dir, fd, ".made", "\n", 1, err);
+    if ((size_t)len < sizeof line)
+        status = append_text(dir, fd, ".made", line, (size_t)len, err);
+    else
+        status = err_set(err, ST_USAGE, "the path of a model's file is too long");
     close(fd);
     return status;
 }

@@ -419,7 +419,7 @@ static void a_sweep_knows_what_it_has_made(void **state)
 {
     struct sweep_dir *dir;
     struct err err = ERR_INIT;
-    char path[256], mine[300], theirs[300];
+    char path[256], mine[300], theirs[300], made[300];
 
     (void)state;
     snprintf(path, sizeof path, "%s/made", work);
@@ -429,6 +429,15 @@ static void a_sweep_knows_what_it_has_made(void **state)
     assert_int_equal(sweep_dir_will_make(dir, mine, &err), ST_OK);
     assert_true(sweep_dir_has_made(dir, mine));
     assert_false(sweep_dir_has_made(dir, theirs));
+
+    /* a run that was killed while it wrote a line */
+    snprintf(made, sizeof made, "%s/.made", path);
+    put(made, mine);
+    assert_int_equal(sweep_dir_will_make(dir, mine, &err), ST_OK);
+    assert_true(sweep_dir_has_made(dir, mine));
+    put(made, work);
+    assert_int_equal(sweep_dir_will_make(dir, mine, &err), ST_OK);
+    assert_true(sweep_dir_has_made(dir, mine));
     sweep_dir_close(dir);
 }
 
