@@ -101,7 +101,9 @@ bool maker_may_live(const struct maker *m, const char *root)
         return true;
     snprintf(who, sizeof who, "%d", (int)m->pid);
     const unsigned long long start = start_time(root, who);
-    return start != 0 && (m->start == 0 || start == m->start);
+    if (start == 0) /* there is no such process, or it cannot be read */
+        return !root[0] && (!kill(m->pid, 0) || errno != ESRCH);
+    return m->start == 0 || start == m->start;
 }
 
 /* ---- directories and files ------------------------------------------------------- */

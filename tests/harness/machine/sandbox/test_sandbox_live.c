@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <time.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "harness/machine/sandbox/cgroup.h"
@@ -218,6 +219,33 @@ static void live_destroy_kills_and_removes(void **state)
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
+/* No descriptor to read /proc with is no reason to kill the processes of a run. */
+static void who_cannot_be_read_may_live(void **state)
+{
+    const pid_t pid = test_fork();
+    struct rlimit before, none;
+    struct maker me, ended;
+
+    (void)state;
+    if (!pid)
+        _exit(0);
+    maker_self(&me, "");
+    ended = me;
+    ended.pid = pid;
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = 0;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+
+    const bool may_live = maker_may_live(&me, ""),
+               has_ended = !maker_may_live(&ended, "");
+
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_true(may_live);
+    assert_true(has_ended);
+}
+
 /* A run that is killed leaves its group and its child; the next start removes both,
  * and leaves the group of a run that is alive. */
 static void live_leftovers_go(void **state)
@@ -268,6 +296,7 @@ int main(void)
         cmocka_unit_test(live_limit_kills),
         cmocka_unit_test(live_quota_throttles),
         cmocka_unit_test(live_destroy_kills_and_removes),
+        cmocka_unit_test(who_cannot_be_read_may_live),
         cmocka_unit_test(live_leftovers_go),
     };
 
