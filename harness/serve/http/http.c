@@ -106,6 +106,8 @@ void *http_begin(void *server, const char *uri, struct MHD_Connection *connectio
     x->has_bad_path = strchr(uri, ' ') || strstr(uri, "%00"); /* ends the path */
     x->uri_bytes = strlen(uri);
     set_path(x, uri, strcspn(uri, "?"));
+    if (!http_query_has_room(uri))
+        http_refuse_without_room(x);
     return x;
 }
 
@@ -258,10 +260,14 @@ static enum MHD_Result look_at_headers(struct exchange *x, const char *url,
                                        const char *method, const char *version)
 {
     const char *length, *expect;
+    bool is_clear;
 
     snprintf(x->method, sizeof x->method, "%s", method);
     set_path(x, url, strlen(url));
-    if (!http_check_framing(x, method, version))
+    is_clear = http_check_framing(x, method, version);
+    if (!http_has_room(x))
+        return http_refuse_without_room(x);
+    if (!is_clear)
         return http_reply_refusal(x);
     if (is_preflight(x))
         return MHD_YES;
@@ -336,6 +342,8 @@ static enum MHD_Result answer(struct exchange *x)
 {
     static const size_t n = sizeof "/v1/models/" - 1;
 
+    if (!http_has_room(x)) /* there may be trailers by now */
+        return http_refuse_without_room(x);
     if (is_preflight(x))
         return preflight(x);
     if (x->refusal.http)

@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "engine/base/clock.h"
 #include "harness/base/format.h"
@@ -125,6 +126,27 @@ enum MHD_Result http_reply_refusal(struct exchange *x)
 
     http_put_refusal(&body, x, &x->refusal);
     return http_reply(x, x->refusal.http, "application/json", &body);
+}
+
+/* Who does not read it does not learn it. */
+void http_send_refusal(struct client *c, const struct refusal *refusal)
+{
+    const bool is_head = !strcmp(c->x->method, MHD_HTTP_METHOD_HEAD);
+    struct textbuf body = {.text = NULL}, text = {.text = NULL};
+
+    http_put_refusal(&body, c->x, refusal);
+    textbuf_printf(&text,
+                   "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\n"
+                   "Content-Length: %zu\r\nConnection: close\r\n\r\n",
+                   refusal->http, MHD_get_reason_phrase_for((unsigned)refusal->http),
+                   body.len);
+    if (!is_head)
+        textbuf_add(&text, &body);
+    c->x->status = refusal->http;
+    if (!text.failed)
+        send(c->fd, text.text, text.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    textbuf_free(&body);
+    textbuf_free(&text);
 }
 
 /* ---- answers --------------------------------------------------------------------- */

@@ -53,25 +53,12 @@ void server_notify(struct server *s)
 
 /* ---- time ------------------------------------------------------------------------ */
 
-/* Who does not read it does not learn it. */
 static void answer_timeout(struct client *c)
 {
-    struct textbuf body = {.text = NULL}, text = {.text = NULL};
     struct refusal late = {.http = 0};
 
     refuse(&late, 408, "timeout", NULL, "the request did not come in time");
-    http_put_refusal(&body, c->x, &late);
-    textbuf_printf(&text,
-                   "HTTP/1.1 408 Request Timeout\r\nContent-Type: "
-                   "application/json\r\nContent-Length: %zu\r\nConnection: "
-                   "close\r\n\r\n",
-                   body.len);
-    textbuf_add(&text, &body);
-    c->x->status = 408;
-    if (!text.failed)
-        send(c->fd, text.text, text.len, MSG_DONTWAIT | MSG_NOSIGNAL);
-    textbuf_free(&body);
-    textbuf_free(&text);
+    http_send_refusal(c, &late);
 }
 
 static bool is_late(const struct client *c, uint64_t now, uint64_t limit_ns)
@@ -326,7 +313,7 @@ enum status server_start_daemon(struct server *s, struct err *err)
         MHD_OPTION_NOTIFY_COMPLETED, http_completed, s, MHD_OPTION_NOTIFY_CONNECTION,
         http_connection, s, MHD_OPTION_CONNECTION_LIMIT, (unsigned)p->n_connections,
         MHD_OPTION_CONNECTION_TIMEOUT, timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)SERVER_MAX_HEADER, MHD_OPTION_STRICT_FOR_CLIENT, IS_STRICT,
+        (size_t)SERVER_CONNECTION_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, IS_STRICT,
         MHD_OPTION_END);
     info = s->daemon ? MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
     if (!info)

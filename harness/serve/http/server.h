@@ -39,7 +39,7 @@
 struct server;
 
 /* Bytes of a connection: headers and buffers. */
-#define SERVER_MAX_HEADER (32u << 10)
+#define SERVER_CONNECTION_BYTES (32u << 10)
 
 /* More of a body that is too large is not read: the connection ends. */
 #define SERVER_MAX_DROPPED (256u << 20)

@@ -193,6 +193,16 @@ void http_connection(void *server, struct MHD_Connection *connection, void **con
  * part of it is not seen, its connection ends with the reply. */
 bool http_check_framing(struct exchange *x, const char *method, const char *version);
 
+/* ---- http_room.c ----------------------------------------------------------------- */
+
+/* Whether a request leaves libmicrohttpd the memory to reply: its first line, before
+ * the query is cut into arguments; and what is there of it. */
+bool http_query_has_room(const char *uri);
+bool http_has_room(const struct exchange *x);
+
+/* Refuses it without that memory, and ends the connection. */
+enum MHD_Result http_refuse_without_room(struct exchange *x);
+
 /* ---- http_reply.c ---------------------------------------------------------------- */
 
 /* Each sends the reply to x; MHD_NO: libmicrohttpd could not, and closes. */
@@ -203,6 +213,9 @@ enum MHD_Result http_reply_refusal(struct exchange *x);
 /* An error in the form of the API that the request is of. */
 void http_put_refusal(struct textbuf *out, const struct exchange *x,
                       const struct refusal *refusal);
+
+/* Sends an error past libmicrohttpd; whoever calls it ends the connection. */
+void http_send_refusal(struct client *c, const struct refusal *refusal);
 enum MHD_Result http_reply_stream(struct exchange *x);
 enum MHD_Result http_reply_answer(struct exchange *x);
 enum MHD_Result http_reply_health(struct exchange *x);

@@ -210,7 +210,7 @@ static const char *post(const char *path, const char *headers, const char *body)
 #define JSON "Content-Type: application/json\r\n"
 
 /* The whole reply to a request of its own connection. */
-static inline char *ask(const char *request)
+static inline char *reply_of(const char *request)
 {
     const int fd = dial();
     char *reply;
@@ -228,17 +228,17 @@ static inline char *get(const char *path, const char *headers)
     snprintf(text, sizeof text,
              "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%s\r\n", path,
              headers);
-    return ask(text);
+    return reply_of(text);
 }
 
 static inline char *complete(const char *body)
 {
-    return ask(post("/v1/completions", JSON, body));
+    return reply_of(post("/v1/completions", JSON, body));
 }
 
 static inline char *chat(const char *body)
 {
-    return ask(post("/v1/chat/completions", JSON, body));
+    return reply_of(post("/v1/chat/completions", JSON, body));
 }
 
 static inline int status_of(const char *reply)

@@ -20,15 +20,15 @@ static void routes(void **state)
     assert_refused(get("/v2", ""), 404, "/v2");
     assert_refused(get("/v1/completions", ""), 405, "GET");
     assert_non_null(strstr(get("/v1/completions", ""), "Allow: POST\r\n"));
-    assert_refused(ask(post("/health", JSON, "{}")), 405, "POST");
+    assert_refused(reply_of(post("/health", JSON, "{}")), 405, "POST");
     assert_refused(
-        ask(post("/v1/completions", JSON "Content-Encoding: gzip\r\n", "{}")), 415,
+        reply_of(post("/v1/completions", JSON "Content-Encoding: gzip\r\n", "{}")), 415,
         "gzip");
-    assert_refused(ask("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
-                       "Connection: close\r\n" JSON "\r\n"),
+    assert_refused(reply_of("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
+                            "Connection: close\r\n" JSON "\r\n"),
                    411, "no body");
-    assert_refused(ask("GET /health HTTP/1.1\r\nHost: evil.example:80\r\n"
-                       "Connection: close\r\n\r\n"),
+    assert_refused(reply_of("GET /health HTTP/1.1\r\nHost: evil.example:80\r\n"
+                            "Connection: close\r\n\r\n"),
                    403, "evil.example");
     assert_int_equal(close_server(), false);
 }
@@ -37,7 +37,7 @@ static void routes(void **state)
 
 static char *completion_with(const char *headers, const char *body)
 {
-    return ask(post("/v1/completions", headers, body));
+    return reply_of(post("/v1/completions", headers, body));
 }
 
 /* "curl -d" sends JSON as a form, other programs without a type. A page in a browser

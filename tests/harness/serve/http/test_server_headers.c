@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_server_headers.c - headers that fill the memory of a connection: whatever is
+ * left of it, there is a reply
+ */
+#include "tests/harness/serve/http/http_server.h"
+
+/* A request with n lines, or other parts that libmicrohttpd keeps. */
+struct kind {
+    const char *begin, *part, *end;
+    int few; /* the status with few of them; 0: libmicrohttpd decides */
+};
+
+#define HOST "Host: localhost\r\nConnection: close\r\n"
+#define BODY "f\r\n{\"prompt\": \"a\"}\r\n0\r\n"
+
+static const struct kind kinds[] = {
+    {"GET /health HTTP/1.1\r\n" HOST, "a: b\r\n", "\r\n", 200},
+    {"GET /health?a", "&a", " HTTP/1.1\r\n" HOST "\r\n", 200},
+    {"GET /health HTTP/1.1\r\n" HOST "Cookie: a=b", ";a=b", "\r\n\r\n", 200},
+    {"GET /health HTTP/1.1\r\n" HOST "X: y\r\n", " a line that is continued\r\n",
+     "\r\n", 0},
+    {"POST /v1/completions HTTP/1.1\r\n" HOST JSON
+     "Transfer-Encoding: chunked\r\n\r\n" BODY,
+     "a: b\r\n", "\r\n", 200},
+    {"OPTIONS /health HTTP/1.1\r\n" HOST, "a: b\r\n", "\r\n", 405},
+    {"HEAD /health HTTP/1.1\r\n" HOST, "a: b\r\n", "\r\n", 200},
+};
+
+static const char *request_of(const struct kind *k, int n)
+{
+    static char text[1 << 15];
+    size_t len = (size_t)snprintf(text, sizeof text, "%s", k->begin);
+
+    for (int i = 0; i < n; i++)
+        len += (size_t)snprintf(text + len, sizeof text - len, "%s", k->part);
+    len += (size_t)snprintf(text + len, sizeof text - len, "%s", k->end);
+    assert_true(len < sizeof text);
+    return text;
+}
+
+/* libmicrohttpd before 1.0 writes the header of its own refusal of cookies twice. */
+static bool is_followed(const char *reply)
+{
+    return strstr(reply + 1, "HTTP/1.1") && strstr(reply, "application/json");
+}
+
+/* One reply, and where it ends the connection nothing behind it. */
+static int status_with(const struct kind *k, int n)
+{
+    const char *reply = reply_of(request_of(k, n));
+
+    if (!status_of(reply) || is_followed(reply))
+        fail_msg("%.40s with %d times %s: %s", k->begin, n, k->part, reply);
+    return status_of(reply);
+}
+
+static void any_number_of_lines(void **state)
+{
+    (void)state;
+    open_server(60, true);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (kinds[i].few && status_with(&kinds[i], 20) != kinds[i].few)
+            fail_msg("%s: %s", kinds[i].begin, reply_of(request_of(&kinds[i], 20)));
+        for (int n = 270; n < 530; n += 2)
+            status_with(&kinds[i], n);
+        assert_in_range(status_with(&kinds[i], 600), 400, 431);
+    }
+    close_server();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_number_of_lines),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
