@@ -11,19 +11,20 @@
  * the calls, a line each: kind, a tab, and CALL, which is 0 (the first process) or 1,
  * where in the program, and the call with its object. An N in CALL is any number.
  * REPORT becomes a JSON object: how the program ended, what was made to fail, the
- * number of calls of each kind, the processes, those that were left behind, which it
- * ends, and behind what models were opened ("walls"): 0 (the first process) or 1, how
- * often it had restricted its files (Landlock), and its calls (seccomp).
+ * processes, those that were left behind, which it ends, and behind what models were
+ * opened ("walls"): 0 (the first process) or 1, how often it had restricted its files
+ * (Landlock), and its calls (seccomp).
  *
  * SECONDS are those in which a task could have run: time that it, or this program,
  * waited for a CPU is added to them.
  *
  * Calls stop at a seccomp filter and are changed through ptrace, so nothing that libc
- * does internally is missed, and a program that fences itself is followed, too. Calls
- * of the dynamic loader are left alone: before main() there is nobody to report a
- * failure. So are those of other programs that it starts, writes to standard error,
- * which is where failures are reported, and brk(), whose failure malloc() of glibc 2.36
- * does not survive itself.
+ * does internally is missed, and a program that fences itself is followed, too. Where
+ * one call fails, only those that may be of KIND stop, and those that show "walls":
+ * each stop is two switches of tasks. Calls of the dynamic loader are left alone:
+ * before main() there is nobody to report a failure. So are those of other programs
+ * that it starts, writes to standard error, which is where failures are reported, and
+ * brk(), whose failure malloc() of glibc 2.36 does not survive itself.
  *
  * Ends with 0 if REPORT was written, 77 if this machine does not allow it.
  */
@@ -76,7 +77,6 @@ static struct {
     long at;
     const char *call; /* what those that are counted are like; NULL: all of the kind */
     bool all_after;
-    long count[N_KINDS];
     long n_like, n_failed;
     char where[400], program[400];
     FILE *trace; /* of a run that counts */
@@ -300,7 +300,6 @@ static void on_call(struct task *t)
     kind = kind_of(t->tid, c, &r, object);
     if (kind == NONE)
         return;
-    run.count[kind]++;
     snprintf(text, sizeof text, "%d %lx %s(%s)", t->process > 0, caller_of(t, &r),
              c->name, object);
     if (run.trace)
@@ -364,18 +363,38 @@ static void on_stop(pid_t tid, int status)
 
 /* ---- starting and following ------------------------------------------------------ */
 
+/* Whether such a call may be of a kind, by kind_of(). */
+static bool may_be(const struct call *c, enum kind kind)
+{
+    if (c->kind == FORK)
+        return kind == FORK || kind == THREAD;
+    if (c->no == SYS_fcntl)
+        return kind == LOCK || kind == DUPLICATE;
+    return c->kind == kind ||
+           (kind == GROUP && (c->kind == OPEN || c->kind == READ || c->kind == WRITE ||
+                              c->kind == MKDIR || c->kind == UNLINK));
+}
+
+static bool stops(const struct call *c)
+{
+    return run.trace || may_be(c, run.kind) || c->kind == OPEN || is_wall(c->no);
+}
+
 static int install_filter(void)
 {
     struct sock_filter f[N_CALLS + 3];
     struct sock_fprog program = {.filter = f};
-    size_t n = 0;
+    size_t n = 0, n_left = 0;
 
     f[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
                                           offsetof(struct seccomp_data, nr));
     for (size_t i = 0; i < N_CALLS; i++)
-        f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
-                                              (unsigned)calls[i].no,
-                                              (unsigned char)(N_CALLS - i), 0);
+        n_left += stops(&calls[i]);
+    for (size_t i = 0; i < N_CALLS; i++)
+        if (stops(&calls[i]))
+            f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+                                                  (unsigned)calls[i].no,
+                                                  (unsigned char)n_left--, 0);
     f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE);
     program.len = (unsigned short)n;
@@ -503,10 +522,7 @@ static bool report(const char *path)
     fprintf(f, "\"failed\": %ld, \"where\": \"", run.n_failed);
     for (const char *p = run.where; *p; p++)
         fputc(*p < ' ' || *p == '"' || *p == '\\' ? '?' : *p, f);
-    fputs("\", \"count\": {", f);
-    for (int i = 0; i < N_KINDS; i++)
-        fprintf(f, "%s\"%s\": %ld", i ? ", " : "", kind_names[i], run.count[i]);
-    fputs("}, \"pids\": [", f);
+    fputs("\", \"pids\": [", f);
     for (int i = 0; i < run.n_pids; i++)
         fprintf(f, "%s%d", i ? ", " : "", (int)run.pids[i]);
     fputs("], \"walls\": [", f);

@@ -20,6 +20,12 @@ struct walls {
     int files, calls; /* rulesets (Landlock) and filters (seccomp) */
 };
 
+/* Whether put_up() looks at it. */
+static bool is_wall(int call)
+{
+    return call == RESTRICT_SELF || call == SYS_seccomp || call == SYS_prctl;
+}
+
 /* A call that is let through. */
 static void put_up(struct walls *w, int call, const struct user_regs_struct *r)
 {
