@@ -22,33 +22,25 @@
 /* A line of the text, at most len bytes; what is between backticks is bold. */
 static void put_line(FILE *f, const char *line, size_t len)
 {
+    static const char *const escapes['~' + 1] = {['\\'] = "\\e",
+                                                 ['-'] = "\\-",
+                                                 ['\''] = "\\(aq",
+                                                 ['~'] = "\\(ti",
+                                                 ['^'] = "\\(ha"};
     bool bold = false;
 
     if (len && (*line == '.' || *line == '\''))
         fputs("\\&", f);
     for (size_t i = 0; i < len; i++) {
-        switch (line[i]) {
-        case '\\':
-            fputs("\\e", f);
-            break;
-        case '-':
-            fputs("\\-", f);
-            break;
-        case '\'':
-            fputs("\\(aq", f);
-            break;
-        case '~':
-            fputs("\\(ti", f);
-            break;
-        case '^':
-            fputs("\\(ha", f);
-            break;
-        case '`':
+        const unsigned char c = (unsigned char)line[i];
+
+        if (c == '`') {
             bold = !bold;
             fputs(bold ? "\\fB" : "\\fR", f);
-            break;
-        default:
-            fputc(line[i], f);
+        } else if (c <= '~' && escapes[c]) {
+            fputs(escapes[c], f);
+        } else {
+            fputc(c, f);
         }
     }
     fputs(bold ? "\\fR\n" : "\n", f);

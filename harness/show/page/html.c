@@ -12,25 +12,17 @@
 
 static void put_char(FILE *f, const char *c, int n)
 {
-    switch (n == 1 ? *c : 0) {
-    case '&':
-        fputs("&amp;", f);
-        return;
-    case '<':
-        fputs("&lt;", f);
-        return;
-    case '>':
-        fputs("&gt;", f);
-        return;
-    case '"':
-        fputs("&quot;", f);
-        return;
-    case '\'':
-        fputs("&#39;", f);
-        return;
-    default:
+    static const char *const escapes['>' + 1] = {['&'] = "&amp;",
+                                                 ['<'] = "&lt;",
+                                                 ['>'] = "&gt;",
+                                                 ['"'] = "&quot;",
+                                                 ['\''] = "&#39;"};
+    const unsigned char first = (unsigned char)*c;
+
+    if (first <= '>' && escapes[first])
+        fputs(escapes[first], f);
+    else
         fwrite(c, 1, (size_t)n, f);
-    }
 }
 
 void html_put(FILE *f, const char *text)
