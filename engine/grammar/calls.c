@@ -35,7 +35,7 @@ static enum status close_schema(json_t *schema, const char *name, struct err *er
                        "tool %s: the type of its parameters must be "
                        "object",
                        name);
-    if (!type && !json_object_get(schema, "$ref"))
+    if (!type)
         json_object_set_new(schema, "type", json_string("object"));
     if (!json_object_get(schema, "additionalProperties") &&
         (json_object_get(schema, "properties") || json_object_size(schema) == 1) &&

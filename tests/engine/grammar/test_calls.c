@@ -304,6 +304,46 @@ static void texts_announce_calls(void **state)
     grammar_vocab_close(v);
 }
 
+/* Arguments are an object, also where a reference leads to what allows more. */
+static void arguments_are_objects(void **state)
+{
+    static const struct {
+        const char *a, *value;
+        int result;
+    } cases[] = {
+        {"true", "{\"b\": 1}", COMPLETE},
+        {"true", "5", REFUSED},
+        {"true", "\"x\"", REFUSED},
+        {"{\"type\": [\"object\", \"null\"]}", "{}", COMPLETE},
+        {"{\"type\": [\"object\", \"null\"]}", "null", REFUSED},
+        {"{\"properties\": {\"b\": {\"$ref\": \"#\"}}}", "{\"b\": {\"b\": {}}}",
+         COMPLETE},
+        {"{\"properties\": {\"b\": {\"$ref\": \"#\"}}}", "{\"b\": {\"b\": 1}}",
+         REFUSED},
+    };
+    struct grammar_vocab *v = grammar_vocabulary(false);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char schema[200], text[200];
+        const struct grammar_tool tool = {
+            "f", schema,
+            (size_t)snprintf(schema, sizeof schema,
+                             "{\"$ref\": \"#/$defs/a\", \"$defs\": "
+                             "{\"a\": %s}}",
+                             cases[i].a)};
+        const struct grammar_calls c = {
+            .form = &tags, .tools = &tool, .n_tools = 1, .choice = GRAMMAR_REQUIRED};
+
+        snprintf(text, sizeof text,
+                 "<call>\n{\"name\": \"f\", \"arguments\": %s}\n</call>",
+                 cases[i].value);
+        if (taken(&c, v, text) != cases[i].result)
+            fail_msg("%s: %s", schema, text);
+    }
+    grammar_vocab_close(v);
+}
+
 /* A control token is a marker, and its spelling is none. */
 static void control_tokens(void **state)
 {
@@ -400,6 +440,7 @@ int main(void)
         cmocka_unit_test(thoughts),
         cmocka_unit_test(headers_of_messages),
         cmocka_unit_test(texts_announce_calls),
+        cmocka_unit_test(arguments_are_objects),
         cmocka_unit_test(control_tokens),
         cmocka_unit_test(texts_follow_a_schema),
         cmocka_unit_test(refusals),
