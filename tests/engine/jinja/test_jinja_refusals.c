@@ -45,6 +45,8 @@ static void values(void **state)
         {"{{ 'x' | abs }}", "'abs' needs a number, and there is a string"},
         {"{{ 'x' | round }}", "'round' needs a number, and there is a string"},
         {"{{ 5 | length }}", "a int has no length"},
+        {"{{ x | default(1, true, 3, boolean=true) }}",
+         "'default' takes 0 to 2 values, and there are 4"},
         {"{{ 'x' | attr }}", "'attr' needs a name"},
         {"{{ {(1, 2): 3} | tojson }}", "a tuple cannot be a key in JSON"},
         {"{{ [1] | tojson(separators=(1, ',')) }}",

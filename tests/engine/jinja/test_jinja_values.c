@@ -33,6 +33,7 @@ static void numbers(void **state)
          "{{ '5' | int(7) }} {{ '5.9' | int }} {{ 'x' | float }} {{ 'x' | float(1.5) "
          "}}",
          "0 7 8 5 5 0.0 1.5"},
+        {"{{ ('0' * 62 ~ '1') | int }}", "1"},
         {"{{ range(3) | list }} {{ range(1, 4) | list }} {{ range(5, 0, -2) | list }} "
          "{{ range(0, 5, 2) | list }} {{ range(3, 3) | list }}",
          "[0, 1, 2] [1, 2, 3] [5, 3, 1] [0, 2, 4] []"},

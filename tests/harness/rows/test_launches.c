@@ -390,6 +390,13 @@ static void a_single_launch_is_as_sure_as_launches_are(void **state)
     assert_true(launches_half_width(picked.v[0]) > 0.15);
     report_rows_free(&picked);
 
+    /* of points of another class: nothing */
+    for (size_t i = 0; i + 1 < n; i++)
+        rows[i].status = ROW_STATUS_PARTIAL;
+    assert_int_equal(report_rows_pick(&picked, rows, n, &err), ST_OK);
+    assert_ptr_equal(picked.v[0], &rows[9]);
+    report_rows_free(&picked);
+
     /* of one other point: not enough */
     assert_int_equal(report_rows_pick(&picked, rows + 6, n - 6, &err), ST_OK);
     assert_int_equal(picked.n, 2);

@@ -108,6 +108,9 @@ static void int8_sums_are_a_loss(void **state)
     assert_int_equal(quality_rank(&r), rank("Q6_K"));
     strcpy(r.quant, "Q4_K_M");
     assert_int_equal(quality_rank(&r), rank("Q4_K_M"));
+    strcpy(r.quant, "F32");
+    r.prefill_sums = SLM_SUMS_EXACT;
+    assert_int_equal(quality_rank(&r), 0);
 }
 
 /* What another program or version has done loses nobody knows how much. */

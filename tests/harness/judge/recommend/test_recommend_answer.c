@@ -340,6 +340,41 @@ static void steps_are_in_order(void **state)
     assert_string_equal(rec.steps[0].row.quant, "Q5_K_M");
     assert_string_equal(rec.steps[1].row.quant, "Q6_K");
     assert_string_equal(rec.steps[2].row.quant, "Q8_0");
+
+    /* where the better type diverges more, too */
+    for (size_t i = 0; i < COUNT(rows); i++)
+        strcpy(rows[i].reference, "m-f16");
+    rows[0].kl_mean = 0.006;
+    rows[1].kl_mean = 0.004;
+    rows[2].kl_mean = 0.003;
+    rows[3].kl_mean = 0.005;
+    rows[2].tok_per_s = 5.5;
+    rows[1].tok_per_s = 7;
+    rows[3].tok_per_s = 8;
+    assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){.ctx = 0}),
+                     ST_OK);
+    assert_string_equal(rec.best.quant, "Q4_0");
+    assert_int_equal(rec.n_steps, 3);
+    assert_string_equal(rec.steps[0].row.quant, "Q6_K");
+    assert_string_equal(rec.steps[1].row.quant, "Q8_0");
+    assert_string_equal(rec.steps[2].row.quant, "Q5_K_M");
+}
+
+/* Those nearest to the choice, and none that another one beats. */
+static void the_nearest_steps_are_taken(void **state)
+{
+    struct row rows[] = {point("Q4_0", 50, 2, 0, 10),  point("Q4_K_M", 53, 2, 0, 9),
+                         point("Q5_0", 58, 2, 0, 6.2), point("Q5_K_M", 60, 2, 0, 8),
+                         point("Q6_K", 72, 2, 0, 7),   point("Q8_0", 94, 2, 0, 6)};
+
+    (void)state;
+    assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){.min_tps = 5}),
+                     ST_OK);
+    assert_string_equal(rec.best.quant, "Q8_0");
+    assert_int_equal(rec.n_steps, 3);
+    assert_string_equal(rec.steps[0].row.quant, "Q4_K_M");
+    assert_string_equal(rec.steps[1].row.quant, "Q5_K_M");
+    assert_string_equal(rec.steps[2].row.quant, "Q6_K");
 }
 
 /* What was not measured is said, and where to measure it. */
@@ -516,6 +551,7 @@ int main(void)
         cmocka_unit_test(memory_is_left_for_more_context),
         cmocka_unit_test(steps_are_on_the_frontier),
         cmocka_unit_test(steps_are_in_order),
+        cmocka_unit_test(the_nearest_steps_are_taken),
         cmocka_unit_test(unknown_quality_is_said),
         cmocka_unit_test(each_model_has_its_answer),
         cmocka_unit_test(a_model_is_answered_once),

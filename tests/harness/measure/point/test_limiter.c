@@ -192,13 +192,14 @@ static void what_is_outside_comes_first(void **state)
     facts.bytes_per_sample = 1e6;
     row.lat_p50_ms = 0.07;
     row.roof_gbps = 60;
+    row.roof_disk_gbps = 0; /* not known */
     row.major_faults_per_token = 1;
     point_limit(&row, &facts);
     assert_int_not_equal(row.limiter, LIMITER_PAGING);
     row.roof_disk_gbps = 0.2; /* of a slow disk it does */
     point_limit(&row, &facts);
     assert_int_equal(row.limiter, LIMITER_PAGING);
-    row.roof_disk_gbps = NAN;
+    row.roof_disk_gbps = 0;
     row.major_faults_per_token = 200;
     point_limit(&row, &facts);
     assert_int_equal(row.limiter, LIMITER_PAGING);

@@ -331,6 +331,7 @@ static void above_the_roof(void **state)
     row_init(&row);
     row.bytes_per_token = 5000000;
     row.roof_gbps = 0.02;
+    row.roof_gops = 0; /* no roof of computing */
     point_judge(&row, &samples, &facts, &noise);
     assert_string_equal(row.validity, "valid");
     assert_string_equal(row.detail, "above the memory roof: the 5.0 MB of a token fit "
