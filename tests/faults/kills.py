@@ -401,7 +401,9 @@ class Kills:
         if odd:
             yield f"{len(odd)} files left: {' '.join(sorted(odd)[:4])}"
         own = tuple(f"slmbench.{pid}." for pid in self.pids)
-        groups = [n for _, names, _ in os.walk("/sys/fs/cgroup") for n in names if n.startswith(own)]
+        here = "." + re.sub(r"\D", "", os.readlink("/proc/self/ns/pid"))  # where these numbers are theirs
+        groups = [n for _, names, _ in os.walk("/sys/fs/cgroup") for n in names
+                  if n.startswith(own) and n.endswith(here)]
         if groups:
             yield f"groups left: {' '.join(groups)}"
 
