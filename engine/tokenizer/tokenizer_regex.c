@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "engine/base/clock.h"
 #include "engine/base/utf8.h"
 
 /* Limits of matching with patterns of a file: far beyond the need of patterns that
@@ -307,14 +307,6 @@ bool regex_spell(const char *regex, char *out, size_t cap)
 
 /* ---- searching ------------------------------------------------------------------- */
 
-static uint64_t cpu_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 uint64_t regex_allowance(size_t len)
 {
     return ALLOWED_NS + len * (uint64_t)ALLOWED_BYTE_NS;
@@ -323,7 +315,8 @@ uint64_t regex_allowance(size_t len)
 /* Steps that are each within their limits can take hours together. */
 bool regex_takes_too_long(struct regex_search *s)
 {
-    return s->n_steps++ % STEPS_A_LOOK == 0 && cpu_ns() - s->begin_ns > s->allowed_ns;
+    return s->n_steps++ % STEPS_A_LOOK == 0 &&
+           clock_thread_ns() - s->begin_ns > s->allowed_ns;
 }
 
 enum status regex_too_long(const struct regex_search *s)
@@ -346,7 +339,7 @@ enum status regex_search_begin(struct regex_search *s, bool foreign,
     *s = (struct regex_search){.match = pcre2_match_data_create(1, NULL),
                                .context = pcre2_match_context_create(NULL),
                                .foreign = foreign,
-                               .begin_ns = foreign ? cpu_ns() : 0,
+                               .begin_ns = foreign ? clock_thread_ns() : 0,
                                .allowed_ns = allowed_ns,
                                .err = err};
     if (!s->match || !s->context)
@@ -363,7 +356,7 @@ enum status regex_search_begin(struct regex_search *s, bool foreign,
 
 uint64_t regex_search_end(struct regex_search *s)
 {
-    const uint64_t took = s->foreign ? cpu_ns() - s->begin_ns : 0;
+    const uint64_t took = s->foreign ? clock_thread_ns() - s->begin_ns : 0;
 
     pcre2_match_data_free(s->match);
     pcre2_match_context_free(s->context);

@@ -8,7 +8,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "engine/base/clock.h"
 #include "engine/base/random.h"
@@ -38,14 +37,6 @@ struct run {
     struct worker *w; /* [n] */
 };
 
-static uint64_t thread_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static void run_part(void *arg, int thread, int n_threads)
 {
     struct run *run = arg;
@@ -56,7 +47,7 @@ static void run_part(void *arg, int thread, int n_threads)
         thread_pool_barrier(run->pool); /* together means at the same time */
     else if (run->active != thread)
         return;
-    const uint64_t cpu_ns = thread_ns();
+    const uint64_t cpu_ns = clock_thread_ns();
 
     w->n_chunks = 0;
     w->begin_ns = clock_ns();
@@ -65,7 +56,7 @@ static void run_part(void *arg, int thread, int n_threads)
         w->n_chunks++;
         w->end_ns = clock_ns();
     } while (w->end_ns - w->begin_ns < PART_NS);
-    w->cpu_ns = thread_ns() - cpu_ns;
+    w->cpu_ns = clock_thread_ns() - cpu_ns;
 }
 
 /* Chunks per nanosecond; NaN where another process had the CPU for a while. */
