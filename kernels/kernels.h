@@ -154,9 +154,9 @@ typedef void kern_unpack_fn(size_t k, const void *panel, size_t row, void *dst);
 
 /* Which caches a software prefetch brings a line to: all (T0), all but the first (T1),
  * or the first, in a place that is soon given up (NTA). On Arm: the first, the second,
- * the first as streaming. 2T0 is T0 twice, the second time KERN_PREFETCH_AGAIN bytes
- * before its use is as far away: some CPUs drop a prefetch when they have no free miss
- * buffer (Zen 5 does). */
+ * the first as streaming. 2T0 is T0 twice: at the distance, and again when the use is
+ * KERN_PREFETCH_AGAIN bytes nearer. Some CPUs drop a prefetch when they have no free
+ * miss buffer (Zen 5 does). */
 enum kern_prefetch_hint {
     KERN_PREFETCH_T0,
     KERN_PREFETCH_T1,

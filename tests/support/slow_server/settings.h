@@ -17,7 +17,7 @@
  *   extra=N        tokens that usage counts too many
  *   think=N        tokens at the beginning of each answer that are thoughts
  *   inline=1       which are content, between markers, and not in usage
- *   quiet=N        so many tokens at the beginning of each answer have no text
+ *   quiet=N        the first N tokens of each answer have no text
  *   fault=NAME     hang, stop, close, json, event, long, redirect, busy, error, html,
  *                  endless, empty, ping (no text any more, only what keeps the
  *                  connection alive), linger (the body does not end), exit (of the

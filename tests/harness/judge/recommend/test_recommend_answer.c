@@ -326,6 +326,14 @@ static void steps_are_on_the_frontier(void **state)
     assert_string_equal(rec.steps[2].row.quant, "Q5_K_M");
 }
 
+static void assert_steps(const char *first, const char *second, const char *third)
+{
+    assert_int_equal(rec.n_steps, 3);
+    assert_string_equal(rec.steps[0].row.quant, first);
+    assert_string_equal(rec.steps[1].row.quant, second);
+    assert_string_equal(rec.steps[2].row.quant, third);
+}
+
 /* Steps are in order of speed, whatever the order of the rows. */
 static void steps_are_in_order(void **state)
 {
@@ -336,10 +344,7 @@ static void steps_are_in_order(void **state)
     assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){.ctx = 0}),
                      ST_OK);
     assert_string_equal(rec.best.quant, "Q4_0");
-    assert_int_equal(rec.n_steps, 3);
-    assert_string_equal(rec.steps[0].row.quant, "Q5_K_M");
-    assert_string_equal(rec.steps[1].row.quant, "Q6_K");
-    assert_string_equal(rec.steps[2].row.quant, "Q8_0");
+    assert_steps("Q5_K_M", "Q6_K", "Q8_0");
 
     /* where the better type diverges more, too */
     for (size_t i = 0; i < COUNT(rows); i++)
@@ -354,10 +359,7 @@ static void steps_are_in_order(void **state)
     assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){.ctx = 0}),
                      ST_OK);
     assert_string_equal(rec.best.quant, "Q4_0");
-    assert_int_equal(rec.n_steps, 3);
-    assert_string_equal(rec.steps[0].row.quant, "Q6_K");
-    assert_string_equal(rec.steps[1].row.quant, "Q8_0");
-    assert_string_equal(rec.steps[2].row.quant, "Q5_K_M");
+    assert_steps("Q6_K", "Q8_0", "Q5_K_M");
 }
 
 /* Those nearest to the choice, and none that another one beats. */
@@ -371,10 +373,7 @@ static void the_nearest_steps_are_taken(void **state)
     assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){.min_tps = 5}),
                      ST_OK);
     assert_string_equal(rec.best.quant, "Q8_0");
-    assert_int_equal(rec.n_steps, 3);
-    assert_string_equal(rec.steps[0].row.quant, "Q4_K_M");
-    assert_string_equal(rec.steps[1].row.quant, "Q5_K_M");
-    assert_string_equal(rec.steps[2].row.quant, "Q6_K");
+    assert_steps("Q4_K_M", "Q5_K_M", "Q6_K");
 }
 
 /* What was not measured is said, and where to measure it. */
