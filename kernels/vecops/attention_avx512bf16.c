@@ -119,16 +119,16 @@ SIMD_INLINE void dot_tile(const size_t nq, const size_t np, const size_t n_sums,
     }
 }
 
-/* n panels, at most STEP, of nq queries (constant): group `group` of n_groups. */
+/* n panels, at most STEP, of nq queries (constant) from query q of n_q on. */
 SIMD_INLINE void dot_step(const size_t nq, size_t n, size_t d, const uint32_t *key,
-                          const uint32_t *query, float *s, size_t s_stride,
-                          size_t group, size_t n_groups)
+                          const uint32_t *query, float *s, size_t s_stride, size_t q,
+                          size_t n_q)
 {
     const size_t n_sums = nq <= 2 ? 2 : 1;
 
     if (n == STEP) {
         dot_tile(nq, STEP, n_sums, d, key, query, s, s_stride,
-                 share_of(key, CHUNK * d * sizeof(uint16_t), group, n_groups, d / 2));
+                 share_of(key, CHUNK * d * sizeof(uint16_t), q, nq, n_q, d / 2));
         return;
     }
     for (size_t p = 0; p < n; p++) /* of the last positions: nothing follows */
@@ -140,8 +140,6 @@ SIMD_INLINE void dot_step(const size_t nq, size_t n, size_t d, const uint32_t *k
 SIMD_INLINE void dot_held(size_t n_panels, size_t d, const uint32_t *keys, size_t n_q,
                           const uint32_t *query, float *s, size_t s_stride)
 {
-    const size_t n_groups = (n_q + Q_TILE - 1) / Q_TILE;
-
     for (size_t p = 0; p < n_panels; p += STEP) {
         const size_t n = smaller(n_panels - p, STEP);
         const uint32_t *key = keys + p * d / 2 * PANEL;
@@ -150,7 +148,7 @@ SIMD_INLINE void dot_held(size_t n_panels, size_t d, const uint32_t *keys, size_
             const uint32_t *from = query + q * pairs_of(d);
             float *to = s + q * s_stride + p * PANEL;
 
-#define CALL(nq) dot_step(nq, n, d, key, from, to, s_stride, q / Q_TILE, n_groups)
+#define CALL(nq) dot_step(nq, n, d, key, from, to, s_stride, q, n_q)
             FOR_QUERIES(n_q - q, CALL)
 #undef CALL
         }
@@ -228,10 +226,10 @@ SIMD_INLINE void mix_tile(const size_t nq, const size_t nv, size_t n, size_t d,
     }
 }
 
-/* n positions, at most CHUNK, of nq queries (constant): group `group` of n_groups. */
+/* n positions, at most CHUNK, of nq queries (constant) from query `first` of n_q on. */
 SIMD_INLINE void mix_step(const size_t nq, size_t n, size_t d, const uint32_t *value,
                           const float *p, size_t p_stride, float *out, size_t o_stride,
-                          size_t group, size_t n_groups)
+                          size_t first, size_t n_q)
 {
     const size_t nv = nq <= 2 ? WIDE_VECS : TILE_VECS, width = nv * LANES;
     const size_t n_tiles = (d + width - 1) / width;
@@ -243,8 +241,8 @@ SIMD_INLINE void mix_step(const size_t nq, size_t n, size_t d, const uint32_t *v
         to_pairs(p + q * p_stride, n, weight[q]);
     for (size_t tile = 0; tile < n_tiles; tile++) {
         struct share next =
-            share_of(value, CHUNK * d * sizeof(uint16_t), group * n_tiles + tile,
-                     n_groups * n_tiles, CHUNK / 2);
+            share_of(value, CHUNK * d * sizeof(uint16_t), first * n_tiles + nq * tile,
+                     nq, n_q * n_tiles, CHUNK / 2);
 
         if (i + width <= d) {
             mix_tile(nq, nv, n, d, value + i, weight, out + i, o_stride, next);
@@ -260,8 +258,6 @@ void KERN_NAME(attn_mix, bf16)(size_t n, size_t d, const void *values, size_t n_
                                const float *p, size_t p_stride, float *out,
                                size_t o_stride)
 {
-    const size_t n_groups = (n_q + Q_TILE - 1) / Q_TILE;
-
     for (size_t t = 0; t < n; t += CHUNK) {
         const uint32_t *value = (const uint32_t *)values + t / 2 * d;
         const size_t m = smaller(n - t, CHUNK);
@@ -270,8 +266,7 @@ void KERN_NAME(attn_mix, bf16)(size_t n, size_t d, const void *values, size_t n_
             const float *weight = p + q * p_stride + t;
             float *to = out + q * o_stride;
 
-#define CALL(nq) \
-    mix_step(nq, m, d, value, weight, p_stride, to, o_stride, q / Q_TILE, n_groups)
+#define CALL(nq) mix_step(nq, m, d, value, weight, p_stride, to, o_stride, q, n_q)
             FOR_QUERIES(n_q - q, CALL)
 #undef CALL
         }

@@ -228,13 +228,13 @@ SIMD_INLINE void mix_block(quad_fn *quad, const size_t body_bytes, const size_t 
     }
 }
 
-/* All blocks of m positions, at most CHUNK, of nq queries (constant), which are group
- * `group` of n_groups. Weights of several blocks are split before the first is mixed:
+/* All blocks of m positions, at most CHUNK, of nq queries (constant) from query
+ * first_q of n_q on. Weights of several blocks are split before the first is mixed:
  * each waits for a division, and they wait together. */
 SIMD_INLINE void mix_queries(quad_fn *quad, const size_t body_bytes, const size_t nq,
                              size_t m, size_t n_blocks, const uint8_t *values,
                              const float *p, size_t p_stride, float *out,
-                             size_t o_stride, size_t group, size_t n_groups)
+                             size_t o_stride, size_t first_q, size_t n_q)
 {
     const size_t panel_bytes = PANEL * n_blocks * (body_bytes + sizeof(uint16_t));
     const size_t n_panels = (m + PANEL - 1) / PANEL;
@@ -259,8 +259,8 @@ SIMD_INLINE void mix_queries(quad_fn *quad, const size_t body_bytes, const size_
                 quad, body_bytes, nq, n_panels,
                 values + kern_panel_body_at(PANEL * body_bytes, 2 * PANEL, n_blocks, b),
                 panel_bytes, parts[i], out + b * BLOCK, o_stride,
-                share_of(values, STEP * panel_bytes, group * n_blocks + b,
-                         n_groups * n_blocks, STEP * QUADS));
+                share_of(values, STEP * panel_bytes, first_q * n_blocks + nq * b, nq,
+                         n_q * n_blocks, STEP * QUADS));
         }
     }
 }
@@ -269,7 +269,7 @@ SIMD_INLINE void mix(quad_fn *quad, const size_t body_bytes, size_t n, size_t d,
                      const uint8_t *values, size_t n_q, const float *p, size_t p_stride,
                      float *out, size_t o_stride)
 {
-    const size_t n_blocks = d / BLOCK, n_groups = (n_q + Q_TILE - 1) / Q_TILE;
+    const size_t n_blocks = d / BLOCK;
     const size_t chunk_bytes = CHUNK * n_blocks * (body_bytes + sizeof(uint16_t));
 
     for (size_t t = 0; t < n; t += CHUNK, values += chunk_bytes)
@@ -280,7 +280,7 @@ SIMD_INLINE void mix(quad_fn *quad, const size_t body_bytes, size_t n, size_t d,
 
 #define CALL(nq)                                                                 \
     mix_queries(quad, body_bytes, nq, m, n_blocks, values, weight, p_stride, to, \
-                o_stride, q / Q_TILE, n_groups)
+                o_stride, q, n_q)
             FOR_QUERIES(n_q - q, CALL)
 #undef CALL
         }

@@ -96,13 +96,13 @@ SIMD_INLINE void mix_block(unpack_fn *unpack, const size_t body_bytes, const siz
     store_sums(nq, QUANT_VECS, out, o_stride, sum);
 }
 
-/* All blocks of n positions, at most CHUNK, of nq queries (constant), which are group
- * `group` of n_groups. */
+/* All blocks of n positions, at most CHUNK, of nq queries (constant) from query q of
+ * n_q on. */
 SIMD_INLINE void mix_queries_blocks(unpack_fn *unpack, const size_t body_bytes,
                                     const size_t nq, size_t n, size_t n_blocks,
                                     const uint8_t *values, const float *p,
                                     size_t p_stride, float *out, size_t o_stride,
-                                    size_t group, size_t n_groups)
+                                    size_t q, size_t n_q)
 {
     const size_t bytes = CHUNK * n_blocks * (body_bytes + sizeof(uint16_t));
 
@@ -110,8 +110,8 @@ SIMD_INLINE void mix_queries_blocks(unpack_fn *unpack, const size_t body_bytes,
         for (size_t from = 0; from < BLOCK; from += QUANT_TILE)
             mix_block(unpack, body_bytes, nq, from, n, n_blocks, b, values, p, p_stride,
                       out + b * BLOCK + from, o_stride,
-                      from == 0 ? share_of(values, bytes, group * n_blocks + b,
-                                           n_groups * n_blocks, CHUNK)
+                      from == 0 ? share_of(values, bytes, q * n_blocks + nq * b, nq,
+                                           n_q * n_blocks, CHUNK)
                                 : (struct share){(const char *)values, 0});
 }
 
@@ -121,17 +121,16 @@ SIMD_INLINE void mix_blocks(unpack_fn *unpack, const size_t body_bytes, size_t n
 {
     const size_t n_blocks = d / BLOCK;
     const size_t chunk_bytes = CHUNK * n_blocks * (body_bytes + sizeof(uint16_t));
-    const size_t n_groups = (n_q + QUANT_QUERIES - 1) / QUANT_QUERIES;
 
     for (size_t t = 0; t < n; t += CHUNK, values += chunk_bytes)
         for (size_t q = 0; q < n_q;) {
             const float *weight = p + q * p_stride + t;
             float *to = out + q * o_stride;
-            const size_t m = smaller(n - t, CHUNK), group = q / QUANT_QUERIES;
+            const size_t m = smaller(n - t, CHUNK);
 
 #define CALL(nq)                                                                      \
     mix_queries_blocks(unpack, body_bytes, nq, m, n_blocks, values, weight, p_stride, \
-                       to, o_stride, group, n_groups)
+                       to, o_stride, q, n_q)
             if ((size_t)QUANT_QUERIES > Q_TILE && n_q - q >= QUANT_QUERIES) {
                 CALL(QUANT_QUERIES);
                 q += QUANT_QUERIES;

@@ -115,11 +115,11 @@ SIMD_INLINE void dot_tile(lanes_fn *lanes, const size_t per, const size_t nq,
     store_sums(nq, nv, s, s_stride, sum);
 }
 
-/* n panels, at most STEP, of nq queries (constant): group `group` of n_groups. */
+/* n panels, at most STEP, of nq queries (constant) from query q of n_q on. */
 SIMD_INLINE void dot_step(lanes_fn *lanes, const size_t per, const size_t nq, size_t n,
                           size_t d, const uint16_t *key, const float *query,
-                          size_t q_stride, float *s, size_t s_stride, size_t group,
-                          size_t n_groups)
+                          size_t q_stride, float *s, size_t s_stride, size_t q,
+                          size_t n_q)
 {
     const size_t bytes = CHUNK * d * sizeof(*key);
     /* Two queries alone would wait for their chains of additions. */
@@ -131,8 +131,7 @@ SIMD_INLINE void dot_step(lanes_fn *lanes, const size_t per, const size_t nq, si
     for (; p + np <= n; p += np)
         dot_tile(lanes, per, nq, np, d, key + p * d * PANEL, query, q_stride,
                  s + p * PANEL, s_stride,
-                 share_of(key, bytes, group * (STEP / np) + p / np,
-                          n_groups * (STEP / np), d / per));
+                 share_of(key, bytes, q * STEP + nq * p, nq * np, n_q * STEP, d / per));
     for (; np > 1 && p < n; p++) /* of the last positions: nothing follows */
         dot_tile(lanes, per, nq, 1, d, key + p * d * PANEL, query, q_stride,
                  s + p * PANEL, s_stride, (struct share){(const char *)key, 0});
@@ -143,7 +142,6 @@ SIMD_INLINE void dot(lanes_fn *lanes, const size_t per, size_t n_panels, size_t 
                      float *s, size_t s_stride)
 {
     const size_t stride = q_stride / sizeof(float);
-    const size_t n_groups = (n_q + Q_TILE - 1) / Q_TILE;
 
     for (size_t p = 0; p < n_panels; p += STEP) {
         const size_t n = smaller(n_panels - p, STEP);
@@ -153,9 +151,7 @@ SIMD_INLINE void dot(lanes_fn *lanes, const size_t per, size_t n_panels, size_t 
             const float *from = (const float *)query + q * stride;
             float *to = s + q * s_stride + p * PANEL;
 
-#define CALL(nq)                                                                \
-    dot_step(lanes, per, nq, n, d, key, from, stride, to, s_stride, q / Q_TILE, \
-             n_groups)
+#define CALL(nq) dot_step(lanes, per, nq, n, d, key, from, stride, to, s_stride, q, n_q)
             if ((size_t)DOT_QUERIES > Q_TILE && n_q - q >= DOT_QUERIES) {
                 CALL(DOT_QUERIES);
                 q += DOT_QUERIES;
@@ -293,25 +289,21 @@ SIMD_INLINE void mix(lanes_fn *lanes, const size_t per, size_t n, size_t d,
                      float *out, size_t o_stride)
 {
     const size_t width = MAX_VECS * V_LANES, bytes = CHUNK * d * sizeof(uint16_t);
-    const size_t n_groups = (n_q + Q_TILE - 1) / Q_TILE;
-    const size_t n_tiles = (d + width - 1) / width * n_groups;
+    const size_t n_parts = (d + width - 1) / width * n_q;
 
     for (size_t t = 0; t < n; t += CHUNK) {
         const uint16_t *value = (const uint16_t *)values + t * d;
         const size_t m = smaller(n - t, CHUNK);
-        size_t tile = 0;
 
         for (size_t i = 0; i < d; i += width)
-            for (size_t q = 0; q < n_q; q += Q_TILE, tile++) {
+            for (size_t q = 0; q < n_q; q += Q_TILE) {
                 const float *weight = p + q * p_stride + t;
                 float *to = out + q * o_stride;
                 const size_t end = smaller(i + width, d);
-                const struct share next =
-                    share_of(value, bytes, tile, n_tiles, CHUNK / per);
 
 #define CALL(nq)                                                                     \
     mix_queries(lanes, per, nq, m, d, value, weight, p_stride, to, o_stride, i, end, \
-                next)
+                share_of(value, bytes, i / width * n_q + q, nq, n_parts, CHUNK / per))
                 FOR_QUERIES(n_q - q, CALL)
 #undef CALL
             }

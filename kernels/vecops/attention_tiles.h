@@ -45,12 +45,17 @@ struct share {
     size_t bytes; /* few cache lines */
 };
 
-/* The share of tile i of n, of the `bytes` behind p; its loop has n_iterations. */
-SIMD_INLINE struct share share_of(const void *p, size_t bytes, size_t i, size_t n,
-                                  size_t n_iterations)
+/* The share of a tile that does parts first .. first + n - 1 of a chunk's n_parts of
+ * work (one query's each), of the `bytes` behind the chunk at p; its loop has
+ * n_iterations. Tiles of however many queries thus cover all of the next chunk. In
+ * units of 1 / 256 byte: the divisions are the same for all tiles. */
+SIMD_INLINE struct share share_of(const void *p, size_t bytes, size_t first, size_t n,
+                                  size_t n_parts, size_t n_iterations)
 {
-    return (struct share){(const char *)((uintptr_t)p + bytes + bytes / n * i),
-                          bytes / n / n_iterations};
+    const size_t each = bytes * 256 / n_parts;
+
+    return (struct share){(const char *)((uintptr_t)p + bytes + each * first / 256),
+                          (each / n_iterations * n + 255) / 256};
 }
 
 SIMD_INLINE void prefetch_share(struct share s, size_t iteration)
@@ -59,7 +64,7 @@ SIMD_INLINE void prefetch_share(struct share s, size_t iteration)
     size_t i = 0;
 
     do
-        __builtin_prefetch((const void *)(at + i), 0, 2);
+        __builtin_prefetch((const void *)(at + i), 0, 3);
     while ((i += 64) < s.bytes);
 }
 
