@@ -81,8 +81,10 @@ enum kern_kv kern_kv_by_name(const char *name);
 /* In blocks with a scale; else floats of 16 bits. */
 bool kern_kv_is_quantised(enum kern_kv kv);
 
-/* Bytes of one activation column of k elements, a multiple of 64, so that
- * columns stored one after another all start on a cache line. */
+/* Bytes of one activation column of k elements, a multiple of 64, so that columns stored
+ * one after another all start on a cache line. Of quants an odd number of lines: the
+ * same bytes of 16 columns, which a tile of AMX loads, are then in 16 sets of the first
+ * cache, where those of k = 14336 would be in one (a column of exactly 16 KiB). */
 size_t kern_act_bytes(enum kern_act act, size_t k);
 
 /* ---- operations --------------------------------------------------------- */
@@ -195,7 +197,9 @@ typedef void kern_gemv_x16_fn(size_t n_panels, size_t k, const void *w, const vo
                               float *y, struct kern_prefetch prefetch);
 
 /* gemm_x16: the same for n_cols >= 1 columns, as in gemm. Of several columns the hints
- * NTA and 2T0 are taken as T0: some read a panel more than once. Many columns prefetch
+ * NTA and 2T0 are taken as T0: some read a panel more than once. Five to eight columns
+ * that AVX-512 multiplies straight from the panels prefetch with 2T0, 4096 bytes ahead
+ * in four panels, whatever the way, unless the distance is 0. Many columns prefetch
  * what they unpack next, whatever the distance, unless it is 0; super-blocks of 256
  * weights with T1, whatever the hint. */
 typedef void kern_gemm_x16_fn(size_t n_panels, size_t k, const void *w, size_t n_cols,

@@ -459,6 +459,26 @@ SIMD_INLINE struct kern_prefetch x16_prefetch_several(struct kern_prefetch prefe
     return prefetch;
 }
 
+/* Few columns, of which five and more are read in their own way: four panels side by
+ * side, each line asked for twice (1.10 to 1.14 times as fast on a Zen 5, where fewer
+ * columns gain by what suits one). */
+SIMD_INLINE struct kern_prefetch x16_prefetch_few(size_t n_cols,
+                                                  struct kern_prefetch prefetch)
+{
+    if (n_cols <= 4 || prefetch.distance == 0)
+        return x16_prefetch_several(prefetch);
+    return (struct kern_prefetch){4096, KERN_PREFETCH_2T0, KERN_MAX_INTERLEAVED};
+}
+
+/* The same of n (constant) at a time: the hint is known where they are five and more. */
+SIMD_INLINE struct kern_prefetch x16_prefetch_frame(const size_t n,
+                                                    struct kern_prefetch prefetch)
+{
+    if (n > 4)
+        prefetch.hint = KERN_PREFETCH_2T0;
+    return prefetch;
+}
+
 /* One column in a copy of the loop for hint h: a branch at every line takes up to a
  * third of the time of weights that are in a cache. */
 #define X16_HINTED(format, panels_fn, prefetches, h)                            \
@@ -521,7 +541,7 @@ SIMD_INLINE struct kern_prefetch x16_prefetch_several(struct kern_prefetch prefe
             KERN_NAME(gemv_x16, name)(n_panels, k, w, x, y, prefetch);                 \
         else if (V_FEW_COLS > 1 && n_cols <= (few_max))                                \
             few_fn(&format, n_panels, k, w, n_cols, x, x_stride, y, y_stride,          \
-                   x16_prefetch_several(prefetch));                                    \
+                   x16_prefetch_few(n_cols, prefetch));                                \
         else                                                                           \
             x16_gemm(KERN_NAME(tile, name), KERN_NAME(columns, name),                  \
                      X16_ROWS *(k / (block)) * format.layout.block_bytes,              \

@@ -63,7 +63,7 @@ SIMD_INLINE void x16_block_few_cols(const struct x16_block_format *f, size_t n_p
 #define X16_FRAME(n)                                                                   \
     x16_block_few(f, n, true, at_once, k, w + p * panel_bytes, left, x + c * x_stride, \
                   x_stride, y + c * y_stride + p * X16_ROWS, y_stride,                 \
-                  c == 0 ? prefetch : again)
+                  x16_prefetch_frame(n, c == 0 ? prefetch : again))
             X16_BLOCK_FRAME(left, X16_FRAME);
 #undef X16_FRAME
         }

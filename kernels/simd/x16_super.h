@@ -56,7 +56,7 @@ SIMD_INLINE void x16_super_few_cols(const struct x16_super_format *f, size_t n_p
 #define X16_FRAME(n)                                                                   \
     x16_super_few(f, n, true, at_once, k, w + p * panel_bytes, left, x + c * x_stride, \
                   x_stride, y + c * y_stride + p * X16_ROWS, y_stride,                 \
-                  c == 0 ? prefetch : again)
+                  x16_prefetch_frame(n, c == 0 ? prefetch : again))
             if (V_FEW_COLS > 4 && f->light && f->n_subs == 8 && left > 6)
                 X16_FRAME(8);
             else if (V_FEW_COLS > 4 && f->light && left > 4)
