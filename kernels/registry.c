@@ -99,10 +99,11 @@ size_t kern_act_bytes(enum kern_act act, size_t k)
 {
     switch (act) {
     case KERN_ACT_q8_32:
-        return KERN_ALIGN64(k) + 3 * KERN_ALIGN64(k / 32 * sizeof(float));
+        return (KERN_ALIGN64(k) + 3 * KERN_ALIGN64(k / 32 * sizeof(float))) | 64;
     case KERN_ACT_q8_256:
-        return KERN_ALIGN64(k) + KERN_ALIGN64(k / 256 * sizeof(float)) +
-               KERN_ALIGN64(k / 16 * sizeof(int16_t));
+        return (KERN_ALIGN64(k) + KERN_ALIGN64(k / 256 * sizeof(float)) +
+                KERN_ALIGN64(k / 16 * sizeof(int16_t))) |
+               64;
     case KERN_ACT_f32:
     case KERN_N_ACT:
         break;
