@@ -198,17 +198,29 @@ grep -qF "nowhere has no kernels of amx_int8" err || fail "odd: $(cat err)"
 
 # ---- research/tiles: ends in time, and prints what it left out
 ! "$SRC/research/tiles" >out 2>&1 || fail "no arguments are enough"
+# tiles MINUTES [--engine NAME=COMMAND]: the list into left
+tiles() {
+    python3 -B "$SRC/research/tiles" "$PROGRAM" tiles "$@" >out 2>err || fail "research/tiles: $(cat out err)"
+    sed -n '/^Left out:$/,$p' out >left
+}
 minutes=0
 ! is_full || minutes=short
-python3 -B "$SRC/research/tiles" "$PROGRAM" tiles "$minutes" >out 2>err || fail "research/tiles: $(cat out err)"
-sed -n '/^Left out:$/,$p' out >left
+tiles "$minutes"
 grep -q '"usable": true' <("$PROGRAM" topo --json | grep -A1 '"amx_int8"') ||
     grep -q "^  everything by tiles: this CPU " left || fail "no word of tiles: $(cat out)"
-for name in products prompts vectors gate large sequences large-sequences; do
+grep -qx "  other programs: no --engine names one" left || fail "no word of other programs: $(cat out)"
+for name in products prompts vectors gate large first first-vectors sequences large-sequences users; do
     if is_full; then
         ! grep "^  $name:" left || fail "failed: $(cat out)"
     else
         grep -qx "  $name: no time for all of it" left || fail "$name in no time: $(cat out)"
     fi
 done
+for server in tiles vectors; do
+    ! is_full || grep -q "^$server  *8: [0-9]" out || fail "no users of $server: $(cat out)"
+done
+tiles 0 --engine 'ik=ik/llama-bench -rtr 1'
+! grep "other programs" left || fail "left out, but named"
+sed -n 's/^--- \([a-z-]*\),.* --engine ik=ik\/llama-bench -rtr 1 .*/\1/p' out >named
+[ "$(tr '\n' ' ' <named)" = "prompts large first " ] || fail "not the prompts: $(cat named out)"
 rm -rf "$WORK"
