@@ -267,7 +267,7 @@ int cmd_kernels(int argc, char **argv)
         OPT_STR(0, "ops", &w->ops, "LIST", "operations or all (default: gemv,gemm)"),
         OPT_STR(0, "isa", &w->isa, "LIST", "ISA levels, as avx2,avx512vnni (default: the best)"),
         OPT_FLAG(0, "all-isa", &w->all_isa, "every level; unavailable ones are listed as skipped"),
-        OPT_INTS(0, "columns", &w->columns, "LIST", "columns of gemm: 2-6, 8, 16, 64, 128, 512 (default 512)", 2, 512),
+        OPT_INTS(0, "columns", &w->columns, "LIST", "columns of gemm: 2-6, 8, 16, 64, 128, 512, 2048 (default 512)", 2, 2048),
         OPT_STR(0, "weights", &w->weights, "hot|cold", "gemv from the cache or from memory (default: both)"),
         OPT_INTS('t', "threads", &w->threads, "LIST", "threads of cold rows (default: 1, for gemv also all)", 1, TOPO_MAX_CPUS),
         OPT_STR(0, "prefetch", &w->prefetch, "LIST", "ways to read panels, as T0-4096,off or all (gemv_x16)"),

@@ -25,6 +25,8 @@ for isa in avx2 avx512vnni; do
     esac
 done
 ! grep "^gemv/q4_0/avx2" list | grep -vq skipped || fail "runs what is disabled"
+"$BENCH" kernels --list --ops gemm --formats q4_0 --isa scalar --columns 2048 |
+    grep -qx "gemm/q4_0/scalar/rows:256/cols:4096/n_x:2048/cold" || fail "no 2048 columns"
 # one column of the same row, to compare few columns with
 [ "$("$BENCH" kernels --list --ops gemm --formats q4_0 --isa scalar --columns 4 | grep -c .)" = 3 ] ||
     fail "gemm with 4 columns is not three rows"
@@ -135,6 +137,11 @@ eval "$(python3 -c 'import csv; print(next(csv.DictReader(open("one/kernels.csv"
 "$BENCH" kernels --from one/kernels.json -o two --no-charts >again
 diff <(sed '/^Results/d' out) <(sed '/^Results/d' again) || fail "--from differs"
 cmp one/kernels.csv two/kernels.csv || fail "--from gives another CSV"
+# headings are whole: 16 columns are not the beginning of 128
+sed 's|gemv/q4_0/scalar/rows:[0-9]*/cols:4096/hot|gemm_x16_int8/q4_0/avx512vnni/rows:256/cols:4096/n_x:2048/cold|' \
+    one/kernels.json >wide.json
+"$BENCH" kernels --from wide.json -o wide --no-charts >wide.txt || fail "wide: $(cat wide.txt)"
+grep -qE "^ +gemm_x16_int8 2048$" wide.txt || fail "no whole heading: $(cat wide.txt)"
 
 # ---- comparing
 python3 - <<'PY'

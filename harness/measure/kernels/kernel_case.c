@@ -28,7 +28,7 @@ static const struct kernel_product products[] = {
 };
 
 /* 2..16: tokens checked at once in speculative decoding, sequences; then prefill. */
-static const int columns[] = {2, 3, 4, 5, 6, 8, 16, 64, 128, 512};
+static const int columns[] = {2, 3, 4, 5, 6, 8, 16, 64, 128, 512, 2048};
 
 /* clang-format off */
 #define DISTANCES(hint, n)                                               \

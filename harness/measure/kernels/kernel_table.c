@@ -13,7 +13,7 @@
 #define MAX_COLUMNS   128
 #define MAX_ROWS      64
 #define CELL_WIDTH    11 /* "123.4 100 %" */
-#define TITLE_WIDTH   16 /* of a column that is a group */
+#define TITLE_WIDTH   16 /* of a column that is a group, at least */
 #define LABEL_WIDTH   12
 #define LEVEL_WIDTH   10
 #define LINE_WIDTH    100
@@ -161,9 +161,21 @@ static void print_line(FILE *f, const char *label, const char *level,
     fprintf(f, "%s\n", line);
 }
 
-/* Columns that do not fit side by side come below, with the labels again. */
-static void print_grid(FILE *f, const struct grid *g, int width, bool with_units)
+/* The width of a column: that of the longest heading, at least `least`. */
+static int width_of(const struct grid *g, int least)
 {
+    int width = least;
+
+    for (int k = 0; k < g->n_columns; k++)
+        if ((int)strlen(g->column[k]) > width)
+            width = (int)strlen(g->column[k]);
+    return width < CELL_CAPACITY ? width : CELL_CAPACITY - 1;
+}
+
+/* Columns that do not fit side by side come below, with the labels again. */
+static void print_grid(FILE *f, const struct grid *g, int least, bool with_units)
+{
+    const int width = width_of(g, least);
     const char *no_level = g->level[0] ? "" : NULL;
     const int per_table =
         (LINE_WIDTH - LABEL_WIDTH - 2 - (no_level ? LEVEL_WIDTH + 1 : 0)) / (width + 1);
@@ -210,8 +222,8 @@ static bool one_level_each(const struct kernel_report *r)
     return true;
 }
 
-/* "gemv cold 2t": a group's name in TITLE_WIDTH places; "q4_K 2t" where rows are ways
- * to read panels. */
+/* "gemv cold 2t": a group's name as a heading; "q4_K 2t" where rows are ways to read
+ * panels. */
 static void short_name(char *buf, size_t cap, const struct kernel_case *c)
 {
     struct kernel_case alone = *c;
