@@ -209,7 +209,8 @@ tiles "$minutes"
 grep -q '"usable": true' <("$PROGRAM" topo --json | grep -A1 '"amx_int8"') ||
     grep -q "^  everything by tiles: this CPU " left || fail "no word of tiles: $(cat out)"
 grep -qx "  other programs: no --engine names one" left || fail "no word of other programs: $(cat out)"
-for name in products prompts vectors gate large first first-vectors sequences large-sequences users; do
+for name in products products-2048 prompts vectors gate large first first-vectors \
+    large-sequences users sequences; do
     if is_full; then
         ! grep "^  $name:" left || fail "failed: $(cat out)"
     else
