@@ -33,6 +33,26 @@ grep -q '"error":"samples of other steps than those that were opened"' out || fa
 printf 'hello\n' | "$BENCH" worker >out && fail "a request that is no JSON"
 "$BENCH" worker </dev/null | grep -q '"worker":1' || fail "no greeting"
 
+# ---- a long pass over a prompt has a profile, although more of them would take too long
+point='{"point": {"room": 4000000000, "point": {"model": "nano.gguf", "path": "nano.gguf", "cpus": [],
+    "n_threads": 1, "n_threads_prefill": 0, "placement": 0, "n_batch": 512, "mem_limit": 0, "quota_hundredths": 0,
+    "seed": 1, "residency": 2, "kv_type": 0, "kv_window": 0, "prefill_sums": 0, "isa_disabled": 0, "kind": 1,
+    "explicit_cpus": false, "synthetic": false, "n_prompt": 8192, "ctx": 0, "ctx_prefill": false, "n_sequences": 1,
+    "n_shared": 0, "n_chunk": 0, "text": "", "mtp": false, "accept_hundredths": 0, "n_answer": 0, "n_tokens": 1,
+    "budget_s": 0.5, "load_budget_s": 120, "force": false, "profile": false, "engine": ""}}}'
+echo "${point//$'\n'/}" | SLMBENCH_PROBE=rough "$BENCH" worker >out || fail "exit $?: $(cat out)"
+if command -v python3 >/dev/null; then
+    python3 - <<'END' || fail "no profile: $(cat out)"
+import json
+lines = [json.loads(line) for line in open("out")]
+peak = next(line["row"]["roof_gops"] for line in lines if "row" in line)
+facts = [line["facts"] for line in lines if "facts" in line]
+if facts[0]["ops_per_sample"] >= 25e6 * peak: # else the peak is that of tiles
+    assert facts[0]["profile_ms"] == 0
+    assert 0 < facts[-1]["product_ms"] < facts[-1]["profile_ms"], facts
+END
+fi
+
 # ---- one that hangs is found: stopped while it measures, and while another program runs.
 # Its bound is its own: a --timeout that nothing could meet does not end it.
 export SLMBENCH_SILENCE=6

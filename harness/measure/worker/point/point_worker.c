@@ -20,6 +20,7 @@
 #define PRELOAD_SHARE  0.8  /* of the limit, where a model does not fit it */
 #define PROFILED_SHARE 0.05 /* of the budget, for samples with a profile */
 #define PROFILED_MAX   8
+#define LONG_PASS_MS   25.0 /* next to which some 20 us of reading clocks are nothing */
 #define RESIDENT_NS    20000000u /* while loading it is looked at as often */
 
 /* The most so far, of this process alone: the parent adds what it knows of the
@@ -181,12 +182,21 @@ static void report_life(void *arg)
     worker_heartbeat(&c->reports);
 }
 
+bool point_profiles_samples(const struct point_worker *c)
+{
+    const bool is_long =
+        c->p->kind == POINT_PREFILL && c->peak.median > 0 &&
+        c->facts.ops_per_sample * 1e-6 >= LONG_PASS_MS * c->peak.median;
+
+    return c->p->profile || (is_long && c->fits);
+}
+
 static enum status measure(struct point_worker *c, struct err *err)
 {
     enum status status = ST_OK;
 
-    if (point_chunk_begin(c, err) ||
-        (c->p->profile && slm_profile_start(c->model, err)))
+    c->profiles = point_profiles_samples(c);
+    if (point_chunk_begin(c, err) || (c->profiles && slm_profile_start(c->model, err)))
         return err->code;
     worker_report_phase(&c->reports, "measure", 0);
     worker_begin_samples(&c->reports);
@@ -204,7 +214,8 @@ static enum status measure(struct point_worker *c, struct err *err)
 }
 
 /* A few samples more, with a profile: it is the evidence for what limits the point, and
- * reading clocks must not be part of the measured ones. None where a sample is long. */
+ * reading clocks must not be part of measured ones that are short. None where they
+ * would take long. */
 static enum status take_profiled(struct point_worker *c, size_t *n, double *ms,
                                  struct err *err)
 {
@@ -227,8 +238,8 @@ static enum status take_profiled(struct point_worker *c, size_t *n, double *ms,
     return status;
 }
 
-/* Account for the time of samples by operation: with a profile of all that were
- * measured and of tokens between them, which is reported. */
+/* Account for the time of samples by operation. A profile that was requested is of all
+ * that were measured and of tokens between them, and is reported. */
 static enum status account(struct point_worker *c, struct err *err)
 {
     size_t n = c->n_samples + c->n_woken;
@@ -237,7 +248,7 @@ static enum status account(struct point_worker *c, struct err *err)
     struct point_profile *p;
     enum status status = ST_OK;
 
-    if (!c->p->profile)
+    if (!c->profiles)
         status = take_profiled(c, &n, &ms, err);
     if (status || !n)
         return status;

@@ -66,6 +66,7 @@ struct point_worker {
     double beside_cost_s;    /* what it took, with the token after it */
     size_t n_woken;          /* such tokens, and their time */
     double woken_ms;
+    bool profiles;              /* the measured samples have a profile */
     double int8_gops, f32_gops; /* where samples are profiled */
     enum probe_peak step_peak;  /* of the unit that multiplies a step, once the model */
     bool has_step_peak;         /* was open */
@@ -92,6 +93,10 @@ enum status point_read_request(struct point_request *q, const json_t *request,
 enum status point_worker_open(struct point_worker **c, struct point_request *q,
                               const json_t *request, struct err *err);
 void point_worker_close(struct point_worker *c);
+
+/* Whether the measured samples have a profile: as requested, or passes over a prompt
+ * that are long even at the peak. After point_probe_roof(). */
+bool point_profiles_samples(const struct point_worker *c);
 
 /* ---- point_roof.c ---------------------------------------------------------------- */
 

@@ -88,6 +88,38 @@ static void what_a_token_takes(void **state)
     free(c);
 }
 
+/* A pass over a prompt that takes 25 ms at the peak, if its model does not page. */
+static void long_passes_have_a_profile(void **state)
+{
+    struct point_worker *c = calloc(1, sizeof *c);
+    struct point p;
+
+    (void)state;
+    assert_non_null(c);
+    point_init(&p);
+    p.kind = POINT_PREFILL;
+    c->p = &p;
+    c->fits = true;
+    c->peak.median = 1000;
+    c->facts.ops_per_sample = 25e9;
+    assert_true(point_profiles_samples(c));
+    c->facts.ops_per_sample = 24.9e9;
+    assert_false(point_profiles_samples(c));
+    p.profile = true;
+    assert_true(point_profiles_samples(c));
+    p.profile = false;
+    c->facts.ops_per_sample = 1e15;
+    c->fits = false;
+    assert_false(point_profiles_samples(c));
+    c->fits = true;
+    p.kind = POINT_DECODE;
+    assert_false(point_profiles_samples(c));
+    p.kind = POINT_PREFILL;
+    c->peak.median = 0; /* not probed */
+    assert_false(point_profiles_samples(c));
+    free(c);
+}
+
 static void idle_units_are_named_once(void **state)
 {
     static const char all[] = "AMX-INT8 AMX-BF16 AMX-FP16 AVX512-FP16 AVX-VNNI-INT8 "
@@ -112,6 +144,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(idle_units_are_named_once),
+        cmocka_unit_test(long_passes_have_a_profile),
         cmocka_unit_test(probe_size),
         cmocka_unit_test(passes_beside_samples),
         cmocka_unit_test(what_a_token_takes),
