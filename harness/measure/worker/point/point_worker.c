@@ -182,13 +182,20 @@ static void report_life(void *arg)
     worker_heartbeat(&c->reports);
 }
 
+/* If a model pages, what it waits for is known; a run over a text is many passes. */
+static bool has_account(const struct point_worker *c)
+{
+    return c->p->profile || (c->fits && c->p->kind != POINT_SPECULATE);
+}
+
 bool point_profiles_samples(const struct point_worker *c)
 {
-    const bool is_long =
-        c->p->kind == POINT_PREFILL && c->peak.median > 0 &&
-        c->facts.ops_per_sample * 1e-6 >= LONG_PASS_MS * c->peak.median;
+    const double ops = c->facts.ops_per_sample;
+    const double min_ms = c->peak.median > 0 ? ops * 1e-6 / c->peak.median : 0;
 
-    return c->p->profile || (is_long && c->fits);
+    /* steps without a chunk come between those with one */
+    return c->p->profile ||
+           (min_ms >= LONG_PASS_MS && has_account(c) && !c->p->n_chunk);
 }
 
 static enum status measure(struct point_worker *c, struct err *err)
@@ -310,12 +317,6 @@ static enum status choose_prefetch(struct point_worker *c, struct err *err)
     return slm_measure_prefetch(c->model, SLM_PREFETCH_BUDGET_S,
                                 topology_cache(&c->topo, c->p->setup.n_threads).bytes,
                                 err);
-}
-
-/* If a model pages, what it waits for is known; a run over a text is many passes. */
-static bool has_account(const struct point_worker *c)
-{
-    return c->p->profile || (c->fits && c->p->kind != POINT_SPECULATE);
 }
 
 static enum status run(struct point_worker *c, struct err *err)

@@ -94,7 +94,7 @@ enum status point_worker_open(struct point_worker **c, struct point_request *q,
                               const json_t *request, struct err *err);
 void point_worker_close(struct point_worker *c);
 
-/* Whether the measured samples have a profile: as requested, or passes over a prompt
+/* Whether the measured samples have a profile: as requested, or those of several tokens
  * that are long even at the peak. After point_probe_roof(). */
 bool point_profiles_samples(const struct point_worker *c);
 

@@ -88,7 +88,7 @@ static void what_a_token_takes(void **state)
     free(c);
 }
 
-/* A pass over a prompt that takes 25 ms at the peak, if its model does not page. */
+/* A pass that takes 25 ms at the peak, if its model does not page. */
 static void long_passes_have_a_profile(void **state)
 {
     struct point_worker *c = calloc(1, sizeof *c);
@@ -112,10 +112,14 @@ static void long_passes_have_a_profile(void **state)
     c->fits = false;
     assert_false(point_profiles_samples(c));
     c->fits = true;
-    p.kind = POINT_DECODE;
+    p.kind = POINT_SPECULATE;
     assert_false(point_profiles_samples(c));
-    p.kind = POINT_PREFILL;
-    c->peak.median = 0; /* not probed */
+    p.kind = POINT_DECODE;
+    assert_true(point_profiles_samples(c));
+    p.n_chunk = 32;
+    assert_false(point_profiles_samples(c));
+    p.n_chunk = 0;
+    c->peak.median = 0; /* of one sequence it is not probed */
     assert_false(point_profiles_samples(c));
     free(c);
 }
