@@ -51,7 +51,8 @@ static inline double patience_look(struct patience *p, uint64_t now_ns)
 static inline double patience_look_at(struct patience *p, uint64_t now_ns,
                                       bool wants_cpu, double cpu_s)
 {
-    const double before_s = p->waited_s, had_s = cpu_s - p->cpu_s;
+    const double before_s = p->waited_s;
+    const double had_s = cpu_s > p->cpu_s ? cpu_s - p->cpu_s : 0;
     const double gap_s = patience_look(p, now_ns) - before_s;
 
     if (wants_cpu && p->watches_cpu && had_s < gap_s) {

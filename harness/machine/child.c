@@ -272,39 +272,42 @@ void child_kill(const struct child *c)
 
 /* Fields 3, 14 and 15 of a stat of /proc, counted behind the name's closing
  * parenthesis, as the name may hold blanks and parentheses. */
-static bool thread_wants_cpu(const char *path, uint64_t *ticks)
+static char read_stat(const char *path, uint64_t *ticks)
 {
     unsigned long long user, system;
     char text[1024], state;
     const char *behind;
 
     if (sysfile_read("", path, text, sizeof text) <= 0)
-        return false;
+        return 0;
     behind = strrchr(text, ')');
     if (!behind ||
         sscanf(behind + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu",
                &state, &user, &system) != 3)
-        return false;
-    *ticks += user + system;
-    return state == 'R';
+        return 0;
+    *ticks = user + system;
+    return state;
 }
 
 bool child_wants_cpu(const struct child *c, double *cpu_s)
 {
-    char tasks[40], path[320];
-    uint64_t ticks = 0;
+    char process[40], path[320];
+    uint64_t ticks = 0, of_thread;
     bool wants = false;
     DIR *d;
 
-    snprintf(tasks, sizeof tasks, "/proc/%ld/task", (long)c->pid);
-    d = c->pid > 0 ? opendir(tasks) : NULL;
+    snprintf(process, sizeof process, "/proc/%ld/task", (long)c->pid);
+    d = c->pid > 0 ? opendir(process) : NULL;
     for (const struct dirent *e; d && (e = readdir(d)) != NULL;) {
-        snprintf(path, sizeof path, "%s/%s/stat", tasks, e->d_name);
+        snprintf(path, sizeof path, "%s/%s/stat", process, e->d_name);
         if (e->d_name[0] != '.')
-            wants |= thread_wants_cpu(path, &ticks);
+            wants |= read_stat(path, &of_thread) == 'R';
     }
     if (d)
         closedir(d);
+    /* That of the whole process has the time of threads that have ended, too. */
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)c->pid);
+    read_stat(path, &ticks);
     *cpu_s = (double)ticks / (double)sysconf(_SC_CLK_TCK);
     return wants;
 }

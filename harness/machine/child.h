@@ -74,8 +74,8 @@ void child_request_end(const struct child *c);
 /* Ends it and all that it has started. */
 void child_kill(const struct child *c);
 
-/* Whether one of its threads runs or waits for a CPU, and the CPU time that they have
- * had; false where the kernel does not show its threads. */
+/* Whether one of its threads runs or waits for a CPU, and the CPU time that they and
+ * those that ended have had; false where the kernel does not show its threads. */
 bool child_wants_cpu(const struct child *c, double *cpu_s);
 
 /* Whether it has ended, and all that it has started; or there is none. */

@@ -50,12 +50,27 @@ static void a_stop_is_one_gap(void **state)
     assert_float_equal(patience_look(&p, 1000 * SECOND), 2.2, 1e-6);
 }
 
+/* A reading that is less than the one before it (a thread's time that is no longer
+ * counted) takes nothing of the silence back. */
+static void time_never_goes_back(void **state)
+{
+    struct patience p = patience_begin(0);
+    double waited_s;
+
+    (void)state;
+    patience_look_at(&p, SECOND, true, 900);
+    waited_s = patience_look_at(&p, 2 * SECOND, true, 1);
+    assert_float_equal(waited_s, 1 + 1 / 10.0, 1e-6);
+    assert_float_equal(patience_look_at(&p, 3 * SECOND, true, 2), 2.1, 1e-6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_sleeps_or_spins_is_silent),
         cmocka_unit_test(who_waits_for_a_cpu_is_not),
         cmocka_unit_test(a_stop_is_one_gap),
+        cmocka_unit_test(time_never_goes_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,10 +8,12 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "harness/machine/child.h"
 
@@ -444,6 +446,30 @@ static void no_other_files(void **state)
     no_other_file(true);
 }
 
+static void *use_the_cpu(void *cpu_s)
+{
+    struct timespec now;
+
+    do
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    while ((double)now.tv_sec + (double)now.tv_nsec * 1e-9 < *(double *)cpu_s);
+    return NULL;
+}
+
+static void threads_that_ended_count(void **state)
+{
+    const struct child self = {.pid = getpid()};
+    double used_s = 0.1, before_s, after_s;
+    pthread_t thread;
+
+    (void)state;
+    child_wants_cpu(&self, &before_s);
+    assert_int_equal(pthread_create(&thread, NULL, use_the_cpu, &used_s), 0);
+    pthread_join(thread, NULL);
+    assert_true(child_wants_cpu(&self, &after_s)); /* it runs: it looks */
+    assert_true(after_s - before_s >= used_s - 0.03);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(keeps_the_end),
@@ -456,6 +482,7 @@ int main(void)
                                        cmocka_unit_test(no_commands),
                                        cmocka_unit_test(descendants_end),
                                        cmocka_unit_test(is_requested_to_end),
+                                       cmocka_unit_test(threads_that_ended_count),
                                        cmocka_unit_test(descendants_end_with_us)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
