@@ -202,7 +202,7 @@ enum status synth_write_file(const struct synth_plan *plan, const char *path,
 
 bool synth_file_is(const struct synth_plan *plan, const char *path)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat there;
     uint8_t buf[4096];
     bool same;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #include "engine/engine.h"
 #include "engine/gguf/gguf.h"
@@ -70,6 +71,21 @@ static void file_is_the_image(void **state)
     synth_plan_free(other);
     assert_int_equal(truncate(path, (off_t)m.bytes - 1), 0);
     assert_false(synth_file_is(m.plan, path));
+    synth_image_drop(&m);
+}
+
+/* A pipe that nobody writes to, in a cache that others may write into. */
+static void a_pipe_is_no_file(void **state)
+{
+    struct synth_image m = synth_image_make(&tiny, QUANTMIX_Q5_K_S, 1);
+
+    (void)state;
+    unlink(path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    alarm(10); /* ends a test that waits for a writer */
+    assert_false(synth_file_is(m.plan, path));
+    alarm(0);
+    assert_int_equal(unlink(path), 0);
     synth_image_drop(&m);
 }
 
@@ -139,6 +155,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(file_is_the_image),
+        cmocka_unit_test(a_pipe_is_no_file),
         cmocka_unit_test(interruption_leaves_nothing_behind),
         cmocka_unit_test(places_that_cannot_be_written),
     };
