@@ -39,15 +39,50 @@ static bool is_other(const char *path)
            (!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
 }
 
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Opens the pipe or device that is there. If others put something else into its place
+ * while it is opened, a link to a file for example, nothing is made, cut or written. */
+static int open_other(const char *path)
+{
+    struct stat name, there, opened, after;
+    int fd, why;
+
+    if (lstat(path, &name) || stat(path, &there))
+        return -1;
+    why = invoker_check(path);
+    fd = why ? -1 : open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    if (fd >= 0 &&
+        (fstat(fd, &opened) || S_ISREG(opened.st_mode) || !is_same(&opened, &there) ||
+         lstat(path, &after) || !is_same(&after, &name))) {
+        close(fd);
+        why = EBUSY;
+        fd = -1;
+    }
+    if (why)
+        errno = why;
+    return fd;
+}
+
 /* A path that is there and no file: what it leads to is written to. */
 static enum status open_in_place(struct newfile *n, const char *path, struct err *err)
 {
+    int fd;
+
     *n = (struct newfile){.dir = -1};
     if (!strcmp(path, "-") || !strcmp(path, "/dev/stdout")) {
         fflush(stdout); /* what has been printed comes first */
         n->f = fdopen(dup(STDOUT_FILENO), "w");
-    } else {
+    } else if (is_opened(path)) {
         n->f = fopen(path, "we");
+    } else {
+        fd = open_other(path);
+        if (fd < 0 && errno == EUSERS)
+            return invoker_fail(path, errno, err);
+        n->f = fd < 0 ? NULL : fdopen(fd, "w");
     }
     return n->f ? ST_OK : failed(path, err);
 }

@@ -11,8 +11,9 @@
  * whoever called sudo (invoker.h). Files of gigabytes are engine/base/outfile.h's.
  *
  * A path that names a device, a pipe or standard output ("-", /dev/stdout, what a shell
- * makes of >(command)) is written to as it is where a user may name it; in a folder of
- * results it is replaced, too.
+ * makes of >(command)) is written to as it is where a user may name it, unless it is
+ * another user's in a folder where others may make files; in a folder of results it is
+ * replaced, too.
  *
  * Threading: none.
  */
@@ -31,7 +32,8 @@ struct newfile {
 };
 
 /* A path that a user has named. *n is for newfile_commit() or newfile_abort() when it
- * succeeds. Errors: ST_IO, ST_PERMISSION, ST_USAGE (path is a folder). */
+ * succeeds. Errors: ST_IO, ST_PERMISSION, ST_USAGE (path is a folder, or another
+ * user's). */
 enum status newfile_open(struct newfile *n, const char *path, struct err *err);
 
 /* Opens a new file in a folder of results: any file with that name is replaced. */

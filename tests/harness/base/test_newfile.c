@@ -194,6 +194,34 @@ static void pipes_and_devices_are_written_to(void **state)
     assert_int_equal(files_in(at("/out")), 1);
 }
 
+/* What another user has put into a folder of all: a pipe that only they read, a link
+ * to a device. */
+static void pipes_and_links_of_others_are_refused(void **state)
+{
+    enum { THEM = 65534 };
+    static const char *const names[] = {"/out/pipe", "/out/link"};
+
+    (void)state;
+    if (geteuid())
+        skip();
+    assert_int_equal(mkfifo(at(names[0]), 0666), 0);
+    assert_int_equal(symlink("/dev/null", at(names[1])), 0);
+    const int reader = open(at(names[0]), O_RDWR);
+    for (size_t i = 0; i < 2; i++) {
+        struct err err = ERR_INIT;
+
+        assert_int_equal(chmod(at("/out"), 0755), 0);
+        assert_int_equal(lchown(at(names[i]), THEM, THEM), 0);
+        assert_int_equal(put(at(names[i]), "x", &err), ST_OK);
+        assert_int_equal(chmod(at("/out"), 0777), 0);
+        assert_int_equal(put(at(names[i]), "text", &err), ST_USAGE);
+        assert_non_null(strstr(err.msg, "belongs to another user"));
+        assert_int_equal(lchown(at(names[i]), 0, 0), 0);
+        assert_int_equal(put(at(names[i]), "x", &err), ST_OK);
+    }
+    close(reader);
+}
+
 static void a_full_disk_leaves_the_old_file(void **state)
 {
     struct err err = ERR_INIT;
@@ -296,6 +324,7 @@ int main(void)
         TEST(links_are_replaced),
         TEST(no_file_is_no_place),
         TEST(pipes_and_devices_are_written_to),
+        TEST(pipes_and_links_of_others_are_refused),
         TEST(a_full_disk_leaves_the_old_file),
         TEST(it_belongs_to_who_called_sudo),
         TEST(pipes_in_results_are_replaced),
