@@ -153,7 +153,7 @@ struct row_extra {
     char **cells; /* out, for row_extra_free(): [n_rows][n]; NULL: not in the table */
 };
 
-/* The same, and cells of extra columns. */
+/* Reads a table of others, and cells of extra columns. Errors: also ST_INTERRUPTED. */
 enum status row_csv_read_extra(const char *path, struct row **rows, size_t *n_rows,
                                struct row_extra *extra, struct err *err);
 void row_extra_free(struct row_extra *extra, size_t n_rows);

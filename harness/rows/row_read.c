@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "engine/base/infile.h"
+#include "harness/base/interrupt.h"
 
 #define CSV_MAX_BYTES   (256u << 20) /* far above any sweep; bounds the allocation */
 #define CSV_MAX_COLUMNS 1024
@@ -222,6 +223,8 @@ static enum status read_rows(struct csv *csv, struct row **rows, size_t *n_rows,
     if (status == ST_OK && extra)
         match_extra(csv, extra, extra_at);
     while (status == ST_OK && next_record(csv)) {
+        if (extra && interrupted()) /* a program's own is read after that, too */
+            return err_set(err, ST_INTERRUPTED, "interrupted");
         if (csv->has_zero)
             return err_set(err, ST_INPUT, "%s:%zu: a cell has a zero byte", csv->path,
                            csv->line);

@@ -7,8 +7,10 @@
 
 #include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <sqlite3.h>
 
+#include "harness/base/interrupt.h"
 #include "harness/rows/report_rows.h"
 #include "harness/rows/result_set_impl.h"
 
@@ -64,6 +66,12 @@ static void runs_of_one_csv_are_found(void **state)
     assert_int_equal(back.n_runs, 3);
     assert_int_equal(back.n_rows, 4);
     assert_true(back.runs[2].has_machine);
+    result_set_free(&back);
+    interrupt_catch(); /* a table of others is given up */
+    raise(SIGTERM);
+    back = (struct result_set){0};
+    assert_int_equal(result_set_read(&back, path, &key, &err), ST_INTERRUPTED);
+    interrupt_forget();
     unlink(path);
     result_set_free(&h);
     result_set_free(&back);
