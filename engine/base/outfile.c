@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "engine/base/filelock.h"
@@ -241,17 +242,42 @@ const char *outfile_part(const struct outfile *f)
     return f->part;
 }
 
-void outfile_remove_stale(const char *path)
+/* The descriptor of the .part of path, to look at; -1: no such file. *part is the
+ * caller's to free. */
+static int look_at_part(const char *path, char **part)
 {
     const size_t cap = strlen(path) + sizeof ".part";
-    char *part = malloc(cap);
-    struct stat mine, there;
-    int fd;
 
-    if (!part)
-        return;
-    snprintf(part, cap, "%s.part", path);
-    fd = open(part, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    *part = malloc(cap);
+    if (!*part)
+        return -1;
+    snprintf(*part, cap, "%s.part", path);
+    return open(*part, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+}
+
+bool outfile_is_being_made(const char *path, double within_s)
+{
+    char *part;
+    const int fd = look_at_part(path, &part);
+    struct timespec now;
+    struct stat st;
+    bool is_made = false;
+
+    if (fd >= 0 && filelock_try(fd) == EWOULDBLOCK && !fstat(fd, &st) &&
+        !clock_gettime(CLOCK_REALTIME, &now))
+        is_made = difftime(now.tv_sec, st.st_mtim.tv_sec) <= within_s;
+    if (fd >= 0)
+        close(fd);
+    free(part);
+    return is_made;
+}
+
+void outfile_remove_stale(const char *path)
+{
+    struct stat mine, there;
+    char *part;
+    const int fd = look_at_part(path, &part);
+
     if (fd >= 0 && !filelock_try(fd) && !fstat(fd, &mine) && S_ISREG(mine.st_mode) &&
         !lstat(part, &there) && mine.st_ino == there.st_ino &&
         mine.st_dev == there.st_dev)

@@ -47,6 +47,10 @@ void outfile_abort(struct outfile *f);
 /* Path of the file until it is complete. */
 const char *outfile_part(const struct outfile *f);
 
+/* Whether another process makes path: it holds the lock of the .part, and has written
+ * to it within that many seconds. */
+bool outfile_is_being_made(const char *path, double within_s);
+
 /* Removes the .part of path that a killed process has left: one whose lock nobody
  * holds. */
 void outfile_remove_stale(const char *path);

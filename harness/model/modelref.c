@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/base/outfile.h"
 #include "engine/gguf/gguf_split.h"
 #include "engine/hf/hf.h"
 #include "engine/modelfile.h"
@@ -25,7 +26,9 @@
 #include "harness/machine/sandbox/sandbox.h"
 #include "harness/model/model_names.h"
 
-#define MAX_TRIES 3 /* to make a file that others remove */
+#define MAX_TRIES 3  /* to make a file that others remove */
+#define STUCK_S   60 /* without a write, another process no longer makes it */
+#define AGAIN_US  100000
 
 /* ---- names ----------------------------------------------------------------------- */
 
@@ -453,6 +456,26 @@ enum status modelref_write_plan(const struct synth_plan *plan, const char *path,
     return st;
 }
 
+/* After a failure: what another process makes is waited for; then it is there, or can
+ * be made. */
+static enum status wait_for_maker(const char *path, struct err *err)
+{
+    char text[PATH_MAX + 80];
+
+    if (!outfile_is_being_made(path, STUCK_S))
+        return err->code;
+    err_clear(err);
+    snprintf(text, sizeof text, "waiting for another process, which makes %s",
+             format_path(path).text);
+    message_print(text);
+    while (outfile_is_being_made(path, STUCK_S)) {
+        if (interrupted())
+            return err_set(err, ST_INTERRUPTED, "interrupted");
+        usleep(AGAIN_US);
+    }
+    return ST_OK;
+}
+
 enum status modelref_make_file(const struct modelref *ref, bool *made, struct err *err)
 {
     struct synth_plan *plan;
@@ -467,10 +490,12 @@ enum status modelref_make_file(const struct modelref *ref, bool *made, struct er
         for (int i = 0; !st && i < MAX_TRIES; i++) {
             if (model_use(ref->path) && synth_file_is(plan, ref->path))
                 break;
-            write = true;
             st = make_parents(ref->path, err);
             if (!st)
                 st = modelref_write_plan(plan, ref->path, err);
+            write |= !st;
+            if (st == ST_IO)
+                st = wait_for_maker(ref->path, err);
         }
         synth_plan_free(plan);
     }

@@ -102,6 +102,18 @@ rm -f "$made"
 "${sweep[@]}" --ctx 0 -n 2 --budget 0.05 -o third >out 2>err || fail "third: $(cat err)"
 [ ! -e "$made" ] || fail "the model of a finished sweep is still there"
 
+# What another process makes at the moment is waited for.
+mkdir -p "$SLMBENCH_CACHE"
+: >"$made.part"
+exec 8<"$made.part"
+flock 8
+: >err
+"${sweep[@]}" --ctx 0 -n 2 --budget 0.05 -o later >out 2>err 8<&- &
+waiting=$!
+until_true 60 "a model in the making is not waited for" grep -q "waiting for another process, which makes .*nano-Q4_0.gguf" err
+exec 8<&-
+wait $waiting || fail "the sweep that waited for a model: $(cat out err)"
+
 # ---- what a killed run has left
 "$BENCH" synth nano Q4_0 -o keep.gguf >out
 mkdir -p "$SLMBENCH_CACHE"
