@@ -194,16 +194,16 @@ uint32_t build_raw_until(struct automaton *a, const char *close, uint32_t to)
 
 /* ---- texts of a form ------------------------------------------------------------- */
 
-static const struct edge digits[] = {{'0', '9', 0}};
-static const struct edge letters[] = {{'0', '9', 0}, {'A', 'Z', 0}, {'a', 'z', 0}};
+static const struct char_range digits[] = {{'0', '9'}};
+static const struct char_range letters[] = {{'0', '9'}, {'A', 'Z'}, {'a', 'z'}};
 
-static uint32_t one_of(struct automaton *a, const struct edge *ranges, uint32_t n,
+static uint32_t one_of(struct automaton *a, const struct char_range *ranges, uint32_t n,
                        uint32_t to)
 {
     struct edge edges[3];
 
     for (uint32_t i = 0; i < n; i++)
-        edges[i] = (struct edge){ranges[i].lo, ranges[i].hi, to};
+        edges[i] = (struct edge){(uint8_t)ranges[i].lo, (uint8_t)ranges[i].hi, to};
     return build_bytes(a, edges, n);
 }
 

@@ -68,7 +68,7 @@ static const char *const grammar_pieces[] = {
     "Z\"",      "@",
     "a@b.c",    "://",
     "--",       "\"\"",
-    "\"\",\"",
+    "\"\",\"",  "[[[[",
 };
 enum {
     GRAMMAR_ASCII = 259,

@@ -91,8 +91,15 @@ static struct call_form headers = {.begin = "<c>com to=f.",
                                    .preamble = "<c>com<m>",
                                    .next = "<e><s>a",
                                    .n_next = 3};
-static struct call_form *const forms[] = {&tags,  &bare,   &marked, &xml,
-                                          &typed, &python, &quotes, &headers};
+/* what separates two calls is what the end begins with */
+static struct call_form lines = {.begin = "<calls>\n",
+                                 .n_trigger = 7,
+                                 .anywhere = true,
+                                 .sep = " ",
+                                 .mid = "\n",
+                                 .end = "\n</calls>"};
+static struct call_form *const forms[] = {&tags,   &bare,   &marked,  &xml,  &typed,
+                                          &python, &quotes, &headers, &lines};
 enum { N_FORMS = sizeof forms / sizeof *forms };
 
 #define TOOL(name, schema)              \

@@ -113,6 +113,81 @@ static void no_room(void **state)
     grammar_vocab_close(v);
 }
 
+/* An answer in a machine that had no room for another tool's arguments, for `room`
+ * nodes of them, and has room now: it may write what it may in one that has built
+ * nothing yet. True: there was room for all. */
+static bool same_without_room(const struct grammar_calls *c, uint32_t room,
+                              const char *first, const char *text)
+{
+    struct grammar_vocab *v = grammar_vocabulary(false), *w = grammar_vocabulary(false);
+    uint32_t mask[GRAMMAR_MASK_WORDS(GRAMMAR_VOCAB)], other[sizeof mask / sizeof *mask];
+    struct grammar *g = grammar_with(c);
+    struct grammar_state *full = grammar_start(g, v), *s = grammar_start(g, v);
+    struct grammar_state *fresh = grammar_start(g, w);
+    int32_t bytes[256];
+    bool fits;
+
+    list_bytes(v, bytes);
+    assert_ptr_equal(full->m, s->m);
+    full->m->own.max_nodes = full->m->own.n_nodes + room;
+    n_answer = 0;
+    write_bytes(full, bytes, first);
+    assert_in_range(n_answer, strlen(first) - 2, strlen(first));
+    fits = n_answer == strlen(first);
+    full->m->own.max_nodes = fresh->m->own.max_nodes;
+    for (; *text; text++) {
+        assert_true(grammar_state_accept(s, bytes[(uint8_t)*text]));
+        assert_true(grammar_state_accept(fresh, bytes[(uint8_t)*text]));
+        grammar_state_mask(s, mask);
+        grammar_state_mask(fresh, other);
+        assert_memory_equal(mask, other, sizeof mask);
+    }
+    grammar_state_close(full);
+    grammar_state_close(s);
+    grammar_state_close(fresh);
+    grammar_unref(g);
+    grammar_vocab_close(v);
+    grammar_vocab_close(w);
+    return fits;
+}
+
+/* What did not fit leaves nothing behind, at whatever place of the arguments that was:
+ * rules that tools share are made again. */
+static void no_room_leaves_nothing(void **state)
+{
+    static const struct grammar_tool two[] = {
+        TOOL("f", "{\"properties\": {\"long\": {\"pattern\": \"^[a-z]{1,60}$\"}, "
+                  "\"any\": {}, \"n\": {\"type\": \"number\"}, \"i\": {\"type\": "
+                  "\"integer\"}, \"s\": {\"type\": \"string\"}}}"),
+        TOOL("g", "{\"properties\": {\"s\": {\"type\": \"string\"}, \"i\": {\"type\": "
+                  "\"integer\"}, \"n\": {\"type\": \"number\"}, \"any\": {}}}"),
+    };
+    static const struct {
+        struct call_form *form;
+        const char *first, *text;
+    } cases[] = {
+        {&tags, "<call>\n{\"name\": \"f\", \"arguments\": {",
+         "<call>\n{\"name\": \"g\", \"arguments\": {\"s\": \"ab\", \"i\": 12, \"n\": "
+         "1.5e+1, \"any\": [{\"x\": \"y\"}, -2]}}"},
+        {&xml, "<call><function=f>",
+         "<call><function=g>\n<parameter=s>\na b\n</parameter>\n<parameter=i>\n12"
+         "\n</parameter>\n<parameter=n>\n1.5\n</parameter>\n<parameter=any>\n<a"},
+    };
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const struct grammar_calls c = {.form = cases[i].form,
+                                        .tools = two,
+                                        .n_tools = 2,
+                                        .choice = GRAMMAR_REQUIRED};
+        uint32_t room = 10;
+
+        while (!same_without_room(&c, room, cases[i].first, cases[i].text))
+            room += room / 8;
+        assert_true(room > 200);
+    }
+}
+
 /* ---- published vocabularies ------------------------------------------------------ */
 
 /* What reading the clock takes. */
@@ -303,6 +378,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(many_tools),
         cmocka_unit_test(no_room),
+        cmocka_unit_test(no_room_leaves_nothing),
         cmocka_unit_test(published_vocabularies),
     };
 

@@ -227,7 +227,8 @@ static void texts_are_valid(void **state)
     grammar_vocab_close(v);
 }
 
-/* A text is accepted however it is cut into tokens. */
+/* A text is accepted however it is cut into tokens, also where all that is not in use
+ * is forgotten with each. */
 static void cut_anyhow(const char *schema, const char *text, struct grammar_vocab *v,
                        uint64_t *seed)
 {
@@ -238,6 +239,8 @@ static void cut_anyhow(const char *schema, const char *text, struct grammar_voca
     for (int round = 0; round < 20; round++) {
         struct grammar_state *s = grammar_start(g, v);
 
+        if (round == 10)
+            s->m->max_step_bytes = 0;
         for (const char *at = text; *at;) {
             int fits[GRAMMAR_VOCAB], n = 0;
             char piece[32];
@@ -289,6 +292,9 @@ static void cuts(void **state)
         "{\"children\":[{\"children\":[],\"kind\":\"ab\"},{\"children\":[],\"kind\":"
         "\"a\"}],\"kind\":\"ab\"}",
         v, &seed);
+    cut_anyhow(schemas[29],
+               "{\"children\":[{\"children\":[],\"kind\":\"a\"}],\"kind\":\"a\"}", v,
+               &seed);
     cut_anyhow(schemas[22],
                "{\"a\":12,\"\xc3\xa9\":1,\"a\\\"b\":2,\"ab\":\"\",\"\":\"1\"}", v,
                &seed);
@@ -338,6 +344,49 @@ static void forgets(void **state)
     }
     grammar_vocab_close(v);
     grammar_vocab_close(w);
+}
+
+/* Nor does memory grow while tokens are only accepted. */
+static void accepting_forgets(void **state)
+{
+    struct grammar_vocab *v = grammar_vocabulary(false);
+    struct grammar *g = grammar_of("{\"type\":\"string\",\"maxLength\":1000}");
+    struct grammar_state *s = grammar_start(g, v);
+    size_t bytes = 0;
+
+    (void)state;
+    s->m->max_step_bytes = 0;
+    assert_true(grammar_state_accept(s, GRAMMAR_ASCII + '"' - 0x20));
+    for (int i = 0; i < 1000; i++) {
+        assert_true(grammar_state_accept(s, GRAMMAR_ASCII + 'a' - 0x20));
+        bytes = bytes ? bytes : grammar_state_bytes(s);
+        assert_true(grammar_state_bytes(s) <= bytes);
+    }
+    assert_false(grammar_state_accept(s, GRAMMAR_ASCII + 'a' - 0x20));
+    grammar_state_close(s);
+    grammar_unref(g);
+    grammar_vocab_close(v);
+}
+
+/* Near the deepest nesting masks know what tokens of several brackets open. */
+static void deep_masks(void **state)
+{
+    struct grammar_vocab *v = grammar_vocabulary(false);
+    struct grammar *g = grammar_of("{}");
+    struct grammar_state *s = grammar_start(g, v);
+    uint32_t mask[GRAMMAR_MASK_WORDS(GRAMMAR_VOCAB)];
+    int depth = 0;
+
+    (void)state;
+    while (grammar_state_accept(s, GRAMMAR_ASCII + '[' - 0x20))
+        if (++depth > 250) {
+            grammar_state_mask(s, mask);
+            check_mask(s, mask, "{}", "many brackets");
+        }
+    assert_int_equal(depth, 257);
+    grammar_state_close(s);
+    grammar_unref(g);
+    grammar_vocab_close(v);
 }
 
 /* Where the work of masks is limited they have fewer tokens, and texts are valid all
@@ -405,10 +454,13 @@ static void oracle(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(oracle), cmocka_unit_test(texts_are_valid),
-        cmocka_unit_test(cuts), cmocka_unit_test(forgets),
-        cmocka_unit_test(little_work)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(oracle),
+                                       cmocka_unit_test(texts_are_valid),
+                                       cmocka_unit_test(cuts),
+                                       cmocka_unit_test(forgets),
+                                       cmocka_unit_test(accepting_forgets),
+                                       cmocka_unit_test(deep_masks),
+                                       cmocka_unit_test(little_work)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
