@@ -71,6 +71,16 @@ static void without_known_quality_the_better_type_may_be_slower(void **state)
     assert_string_equal(rec.best.quant, "Q4_0");
     assert_string_equal(rec.instead, "");
 
+    /* nor does a median of 12 % less get better by an interval that reaches far up */
+    rows[1] = with_interval(point("Q4_K_M", 53, 2, 0, 8.8), 8.7, 12);
+    assert_int_equal(choose(rows, 2, any), ST_OK);
+    assert_string_equal(rec.best.quant, "Q4_0");
+    assert_false(rec.by_quality);
+    rows[1] = with_interval(point("Q4_K_M", 53, 2, 0, 9.1), 8.9, 12);
+    assert_int_equal(choose(rows, 2, any), ST_OK);
+    assert_string_equal(rec.best.quant, "Q4_K_M");
+    assert_true(rec.by_quality);
+
     /* what was measured decides by its own price */
     rows[0] = known("Q4_0", 50, 10, 0.003);
     rows[1] = known("Q4_K_M", 53, 9.5, 0.0029);
