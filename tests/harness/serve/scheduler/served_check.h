@@ -12,7 +12,7 @@
 #include "tests/harness/serve/scheduler/served_model.h"
 
 /* Sequences are those of completions that run, as long as what they have computed;
- * whose are free are empty. */
+ * whose are free are empty. Only drafts are run again. */
 static inline void served_check_sequences(const struct served *d,
                                           const struct scheduler *s)
 {
@@ -32,6 +32,8 @@ static inline void served_check_sequences(const struct served *d,
         assert_int_equal(c->ending, COMPLETION_RUNS);
         assert_in_range(c->n_done, 0, c->n - 1);
         assert_true(c->n_done <= c->n_charged && c->n_charged <= c->n);
+        if (c->n_done < c->n_prefill)
+            assert_int_equal(c->n_again, 0);
     }
     assert_int_equal(n_running, s->n_running);
 }

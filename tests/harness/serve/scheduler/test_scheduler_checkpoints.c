@@ -7,7 +7,7 @@
 #include "tests/harness/serve/scheduler/served_check.h"
 #include "tests/support/models/kept_shapes.h"
 
-enum { N_CTX = 1000, TAIL = 16 /* of a prompt, before which a checkpoint is */ };
+enum { N_CTX = 1300, TAIL = 16 /* of a prompt, before which a checkpoint is */ };
 
 static void open_kind(struct served *d, enum kept_shape kind, int n_sequences,
                       int n_pages, int n_checkpoints)
@@ -135,15 +135,13 @@ static void edits_compute_what_is_new(void **state)
 static void long_texts_are_kept_in_parts(void **state)
 {
     static const struct request requests[] = {
-        {0, 800, 150, 0, 0},
-        {600, 700, 5, 512, 0},
-        {0, 450, 200, 0, 0},
-        {530, 600, 5, 512, 0},
+        {0, 800, 150, 0, 0},   {600, 700, 5, 512, 0}, {0, 450, 200, 0, 0},
+        {530, 600, 5, 512, 0}, {0, 1200, 5, 0, 0},    {600, 700, 5, 512, 0},
     };
 
     (void)state;
-    check_requests(requests, 2, 12);
-    check_requests(requests + 2, 2, 12);
+    for (int i = 0; i < 6; i += 2)
+        check_requests(requests + i, 2, 12);
 }
 
 /* What was computed of an answer whose client has left is kept: five steps compute the
@@ -163,6 +161,7 @@ static void check_together(enum kept_shape kind, int n_alike, int n_rest, int n_
 {
     enum { N = 4 };
     static struct served_text t;
+    struct scheduler_stats stats;
     int32_t prompts[N][340];
     struct completion *c[N];
     struct served d;
@@ -187,6 +186,9 @@ static void check_together(enum kept_shape kind, int n_alike, int n_rest, int n_
         served_check_greedy(&d, prompts[i], n_alike + n_rest, &t);
         completion_close(c[i]);
     }
+    scheduler_read_stats(s, &stats);
+    assert_int_equal(stats.n_step_tokens,
+                     N * (n_alike + n_rest + 19) - (N - 1) * n_shared);
     scheduler_close(s);
     served_check_idle(&d);
     served_close(&d);
@@ -201,7 +203,59 @@ static void alike_and_together(void **state)
         check_together((enum kept_shape)kind, 300, 0, 300 - TAIL);
         check_together((enum kept_shape)kind, 250, 60, 250);
         check_together((enum kept_shape)kind, 20, 60, 0);
+        /* the first prompt leaves room in its step, which nobody takes */
+        check_together((enum kept_shape)kind, 40, 20, 40);
+        check_together((enum kept_shape)kind, 32, 20, 32);
+        check_together((enum kept_shape)kind, 31, 20, 0);
     }
+}
+
+struct watched {
+    struct scheduler *s;
+    int n_steps, n_parts; /* of the first */
+};
+
+static void watch_first(void *arg)
+{
+    struct watched *w = arg;
+
+    if (w->n_steps++ == 0)
+        w->n_parts = w->s->n_parts;
+}
+
+/* The second one of two equal prompts waits for the checkpoint that is TAIL tokens
+ * before their end, but not if it is a few tokens behind what is known of both. */
+static void nobody_waits_for_little(void **state)
+{
+    enum { N_FIRST = 240, N_ANSWER = 21, N_KNOWN = N_FIRST + N_ANSWER - 1 };
+
+    (void)state;
+    for (int kind = 0; kind < N_KEPT_SHAPES; kind++)
+        for (int waits = 0; waits < 2; waits++) {
+            const struct request first = {0, N_FIRST, N_ANSWER, 0, 0};
+            const int n = N_KNOWN + TAIL + (waits ? 32 : 31);
+            struct talk talk = {.s = NULL};
+            struct watched w = {.n_steps = 0};
+            struct completion *c[2];
+
+            open_kind(&talk.d, (enum kept_shape)kind, 2, 0, 12);
+            make_request(&talk, &first, 0);
+            served_prompt(talk.tokens + N_KNOWN + 1, n - N_KNOWN - 1, 9);
+            const struct completion_params p = served_params(talk.tokens, n, 5);
+
+            w.s = served_scheduler(&talk.d, 2, true);
+            for (int i = 0; i < 2; i++)
+                c[i] = served_submit(w.s, &p);
+            slm_set_eval_hook(talk.d.m, watch_first, &w);
+            served_run(w.s);
+            slm_set_eval_hook(talk.d.m, NULL, NULL);
+            assert_int_equal(w.n_parts, waits ? 1 : 2);
+            for (int i = 0; i < 2; i++)
+                completion_close(c[i]);
+            scheduler_close(w.s);
+            served_check_idle(&talk.d);
+            served_close(&talk.d);
+        }
 }
 
 /* ---- room ------------------------------------------------------------------------ */
@@ -302,6 +356,7 @@ int main(void)
         cmocka_unit_test(long_texts_are_kept_in_parts),
         cmocka_unit_test(cancelled_answers_are_continued),
         cmocka_unit_test(alike_and_together),
+        cmocka_unit_test(nobody_waits_for_little),
         cmocka_unit_test(more_conversations_than_checkpoints),
         cmocka_unit_test(fewer_pages_than_texts_take),
     };

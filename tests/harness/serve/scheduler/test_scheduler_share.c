@@ -67,6 +67,80 @@ static void alike_and_together(void **state)
     check_alike(20, 4, 0, 2 + 19); /* 120 tokens: nobody waits for another one */
 }
 
+/* A prompt that begins with what is kept takes more from another one that runs: all of
+ * it counts as cached, once. */
+static void kept_and_taken_over(void **state)
+{
+    enum { N_KEPT = 100, N_ALIKE = 200, N_PROMPT = 220, N_ANSWER = 20 };
+    int32_t prompts[2][N_PROMPT];
+    struct completion *c[2];
+    struct scheduler_stats stats;
+    struct served d;
+    struct scheduler *s;
+
+    (void)state;
+    served_open(&d, &SERVED_PLAIN, 2, N_CTX, 0);
+    for (int i = 0; i < 2; i++) {
+        served_prompt(prompts[i], N_ALIKE, 1);
+        served_prompt(prompts[i] + N_ALIKE, N_PROMPT - N_ALIKE, 10 + (uint64_t)i);
+    }
+    for (int turn = 0; turn < 2; turn++) {
+        const struct completion_params p[2] = {
+            served_params(prompts[0], turn ? N_PROMPT : N_KEPT, turn ? N_ANSWER : 1),
+            served_params(prompts[1], N_PROMPT, N_ANSWER)};
+
+        s = served_scheduler(&d, 2, true);
+        for (int i = 0; i <= turn; i++)
+            c[i] = served_submit(s, &p[i]);
+        served_run(s);
+        for (int i = 0; i <= turn; i++) {
+            assert_int_equal(text_of(c[i])->usage.n_cached, i      ? N_ALIKE
+                                                            : turn ? N_KEPT
+                                                                   : 0);
+            completion_close(c[i]);
+        }
+        scheduler_read_stats(s, &stats);
+        scheduler_close(s);
+    }
+    assert_int_equal(stats.n_cached, N_KEPT + N_ALIKE);
+    assert_int_equal(stats.n_step_tokens,
+                     2 * (N_PROMPT + N_ANSWER - 1) - N_KEPT - N_ALIKE);
+    served_check_idle(&d);
+    served_close(&d);
+}
+
+/* Prompts that part with their first token have nothing in common. */
+static void parted_at_once(void **state)
+{
+    enum { N_PROMPT = 60 };
+    int32_t prompts[2][N_PROMPT];
+    struct completion *c[2];
+    struct served d;
+    struct scheduler *s;
+
+    (void)state;
+    served_open(&d, &SERVED_PLAIN, 2, N_CTX, 0);
+    s = served_scheduler(&d, 2, true);
+    for (int i = 0; i < 2; i++) {
+        served_prompt(prompts[i], N_PROMPT, 1);
+        prompts[i][0] += i;
+        const struct completion_params p = served_params(prompts[i], N_PROMPT, 10);
+
+        c[i] = served_submit(s, &p);
+    }
+    served_run(s);
+    for (int i = 0; i < 2; i++) {
+        struct served_text *t = text_of(c[i]);
+
+        assert_int_equal(t->usage.n_cached, 0);
+        served_check_greedy(&d, prompts[i], N_PROMPT, t);
+        completion_close(c[i]);
+    }
+    scheduler_close(s);
+    served_check_idle(&d);
+    served_close(&d);
+}
+
 struct late {
     struct scheduler *s;
     struct completion_params p;
@@ -190,6 +264,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(alike_and_together),
+        cmocka_unit_test(kept_and_taken_over),
+        cmocka_unit_test(parted_at_once),
         cmocka_unit_test(the_longest_is_taken_over),
         cmocka_unit_test(what_was_dropped_is_taken_over),
     };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_scheduler_thinking.c - a budget of thoughts, and text that is held back until a
- * completion ends
+ * test_scheduler_thinking.c - a budget of thoughts, text that is held back until a
+ * completion ends, and calls that control tokens mark
  */
 #include "engine/text/chat.h"
 #include "tests/harness/serve/scheduler/served_model.h"
@@ -97,10 +97,66 @@ static void what_was_held_back_is_text(void **state)
     served_close(&d);
 }
 
+/* A control token marks a call; text precedes it, and the grammar forces all of it. */
+static void control_tokens_mark_calls(void **state)
+{
+    static struct call_form form = {.begin = "<call>\xff<s>\xff",
+                                    .n_trigger = 9,
+                                    .anywhere = true,
+                                    .sep = "",
+                                    .end = "<end>",
+                                    .parameters = true,
+                                    .open = "(",
+                                    .join = "",
+                                    .value = {"=", "="},
+                                    .close = {")", ")"}};
+    static const char schema[] = "{\"properties\": {\"a\": {\"const\": \"b\"}}, "
+                                 "\"required\": [\"a\"]}";
+    static const struct grammar_tool tool = {"f", schema, sizeof schema - 1};
+    static const char call[] = "\x01"
+                               "f\x02{\"a\": \"b\"}";
+    const struct grammar_calls calls = {
+        .form = &form, .tools = &tool, .n_tools = 1, .choice = GRAMMAR_REQUIRED};
+    struct completion_piece piece;
+    struct completion_params p;
+    char read[200] = "";
+    struct grammar *g = NULL;
+    struct err err = ERR_INIT;
+    int32_t prompt[N_PROMPT];
+    struct scheduler *s;
+    struct completion *c;
+    struct served d;
+    size_t n = 0;
+
+    (void)state;
+    assert_int_equal(grammar_from_calls(&g, &calls, &err), ST_OK);
+    served_open(&d, &SERVED_PLAIN, 1, 200, 0);
+    served_prompt(prompt, N_PROMPT, 3);
+    p = served_params(prompt, N_PROMPT, 80);
+    p.grammar = g;
+    p.calls = &form;
+    s = served_scheduler(&d, 1, false);
+    c = served_submit(s, &p);
+    served_run(s);
+    while (completion_read(c, &piece)) {
+        assert_true(n + piece.n_call < sizeof read);
+        assert_int_equal(piece.len, 0);
+        memcpy(read + n, piece.call, piece.n_call);
+        n += piece.n_call;
+        read[n] = '\0';
+    }
+    assert_string_equal(read, call);
+    completion_close(c);
+    scheduler_close(s);
+    grammar_unref(g);
+    served_close(&d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(thoughts_have_a_budget),
-                                       cmocka_unit_test(what_was_held_back_is_text)};
+                                       cmocka_unit_test(what_was_held_back_is_text),
+                                       cmocka_unit_test(control_tokens_mark_calls)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
