@@ -4,9 +4,11 @@
 import json
 import os
 import random
+import re
 import signal
 import socket
 import struct
+import subprocess
 import sys
 import threading
 import time
@@ -230,6 +232,91 @@ def stopped():
     check(t.stop() == 0, "stopped with an error after a stop")
 
 
+SHAPE = """arch: llama
+n_layers: 1
+n_embd: 64
+n_ff: 64
+n_heads: 1
+n_kv_heads: 1
+head_dim: 64
+n_vocab: 1024
+n_ctx_train: 524288
+rope_base: 10000
+norm_eps: 1e-5
+"""
+
+
+class Turns(threading.Thread):
+    """How often another client got something, until it is stopped."""
+
+    def __init__(self, next_turn):
+        super().__init__(daemon=True)
+        self.next_turn, self.n, self.stops = next_turn, 0, False
+        self.start()
+
+    def run(self):
+        while not self.stops:
+            check(self.next_turn(), "another client's connection ended")
+            self.n += 1
+
+
+def is_healthy(connection):
+    connection.request("GET", "/health")
+    r = connection.getresponse()
+    return r.read() and r.status == 200
+
+
+def large_prompts():
+    """Prompts of 8 MB, as text and as escapes, in chats and completions: some are longer
+    than the context by their bytes, the others are encoded up to it. While they are
+    prepared a stream moves and /health is answered, each far more often than it would be
+    between two of them, and memory is a few times that of the bodies."""
+    with open("long.yaml", "w", encoding="utf-8") as f:
+        f.write(SHAPE)
+    subprocess.run([os.environ["BENCH"], "synth", "./long.yaml", "F32", "-o", "long.gguf"],
+                   check=True, capture_output=True)
+    size = (8 << 20) - 200
+    t = Server("long.gguf", "--ctx", "524288", "--sequences", "1", "--threads", "1",
+               "--kv-type", "q4_0", "--chat-template", "zephyr")
+    before = t.metrics()[MEMORY]
+    clients = []
+    for text, why in ((b"Once upon ", b"bytes"), (b"\\u0416", b"at least 524288 tokens")):
+        for path, head, tail in (("/v1/completions", b'{"prompt": "', b'"}'),
+                                 ("/v1/chat/completions",
+                                  b'{"messages": [{"role": "user", "content": "', b'"}]}')):
+            body = post(head + text * (size // len(text)) + tail, path)
+            c = socket.create_connection((t.host, t.port), timeout=60)
+            c.sendall(body[:-1])
+            clients.append((c, body[-1:], why))
+    stream = socket.create_connection((t.host, t.port), timeout=60)
+    stream.sendall(post({"prompt": "a", "max_tokens": 200000, "ignore_eos": True, "stream": True}))
+    check(reply(stream) == 200, "no stream")
+    health = t.connect()
+    turns = [Turns(lambda: stream.recv(1 << 20)),
+             Turns(lambda: is_healthy(health))]
+    t.wait_until("both are served", lambda: all(turn.n > 0 for turn in turns))
+    begin = [turn.n for turn in turns]
+    for c, last, _ in clients:
+        c.sendall(last)
+    for c, _, why in clients:
+        text = c.recv(65536)
+        check(text[9:12] == b"400" and b"context_length_exceeded" in text and why in text, text)
+        c.close()
+    n = [turn.n - b for turn, b in zip(turns, begin)]
+    for turn in turns:
+        turn.stops = True
+        turn.join()
+    most = int(re.search(r"VmHWM:\s+(\d+) kB", open(f"/proc/{t.child.pid}/status").read())[1]) << 10
+    print("while four prompts of 8 MB were refused: %d times more of a stream, %d replies of "
+          "/health; memory %d bytes, at most %d" % (*n, before, most))
+    check(min(n) > 10 * len(clients), "others waited for large prompts:", n)
+    if not os.environ.get("SANITIZE"):
+        check(most - before < 10 * (8 << 20), "memory:", before, most)
+    stream.close()
+    t.wait_idle()
+    check(t.stop() == 0, "stopped with an error after large prompts")
+
+
 # What a process takes once (all pages of the KV cache, buffers of whole chunks, tables,
 # masks of grammars) it takes first.
 for _ in range(SEQUENCES):
@@ -245,4 +332,5 @@ print("after 100 requests: %d bytes, %d descriptors; after %d more: %d bytes (%+
 check(after[1] <= before[1], "descriptors are lost:", before, after)
 check(s.stop() == 0, "stopped with an error:", s.said())
 stopped()
+large_prompts()
 check(not s.said(), "not quiet:", s.said())

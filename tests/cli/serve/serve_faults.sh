@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# bench serve: clients that vanish, read slowly, send too much or nonsense, and many
-# requests: every refusal is a proper one, no slot stays taken, memory comes back.
+# bench serve: clients that vanish, read slowly, send too much or nonsense, prompts of
+# 8 MB, and many requests: every refusal is a proper one, nobody else waits for it, no
+# slot stays taken, memory comes back.
 # SERVE_REQUESTS and SERVE_SECONDS say how many and how long; ci/full: 10,000, 10 minutes.
 . "$SRC/tests/cli/lib.sh"
 command -v python3 >/dev/null || skip "no python3"
