@@ -44,6 +44,15 @@ static void a_prompt_has_threads_and_times_of_its_own(void **state)
                            "13.2 s with loading the model"));
     assert_non_null(strstr(rec.answer, "prefill with 4 threads: 50.0 tok/s)"));
 
+    /* another model's prompts are not this one's */
+    strcpy(rows[5].model, "other");
+    rows[5].n_prompt = 2048;
+    assert_int_equal(choose(rows, COUNT(rows), (struct recommend_params){.model = "m"}),
+                     ST_OK);
+    assert_int_equal(rec.prompt.n_prompt, 512);
+
+    rows[5] = prefill("Q8_0", 90, 8, 512, 99);
+
     /* a longer one than was measured */
     assert_int_equal(
         choose(rows, COUNT(rows), (struct recommend_params){.n_prompt = 1000}), ST_OK);

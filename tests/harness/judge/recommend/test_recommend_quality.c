@@ -99,6 +99,12 @@ static void above_a_floor_measured_divergence_comes_before_the_type(void **state
     assert_int_equal(choose(rows, COUNT(rows), five), ST_OK);
     assert_string_equal(rec.best.quant, "IQ4_XS");
 
+    /* a type diverges at least as far as one that keeps more, if it is not known */
+    struct row two[] = {known("F32", 200, 6, 0.02), point("F16", 100, 2, 0, 5.5)};
+
+    assert_int_equal(choose(two, 2, five), ST_OK);
+    assert_string_equal(rec.best.quant, "F32");
+
     /* what differs by less than the errors is equal: then the faster */
     rows[0].kl_se = rows[2].kl_se = 0.001;
     assert_int_equal(choose(rows, COUNT(rows), five), ST_OK);

@@ -53,6 +53,22 @@ static void first_come_within_a_client(void **state)
     assert_null(w.q.clients);
 }
 
+/* Nor does the first request of a client count once it has been cancelled. */
+static void first_come_of_two_clients(void **state)
+{
+    struct world w = {.n = 0};
+    struct fair_item *cancelled = add(&w, 1), *second = add(&w, 2), *third = add(&w, 1);
+
+    (void)state;
+    assert_ptr_equal(fair_queue_next(&w.q), cancelled);
+    fair_queue_remove(&w.q, cancelled, true);
+    assert_ptr_equal(fair_queue_next(&w.q), second);
+    assert_int_equal(serve(&w, 10), 2);
+    assert_ptr_equal(fair_queue_next(&w.q), third);
+    assert_int_equal(serve(&w, 10), 1);
+    fair_queue_close(&w.q);
+}
+
 /* One with many requests does not hold up another one. */
 static void clients_in_turn(void **state)
 {
@@ -235,6 +251,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_come_within_a_client),
+        cmocka_unit_test(first_come_of_two_clients),
         cmocka_unit_test(clients_in_turn),
         cmocka_unit_test(tokens_count),
         cmocka_unit_test(who_was_away),

@@ -64,6 +64,8 @@ static void alike_and_together(void **state)
     (void)state;
     check_alike(300, 40, 300, UINT64_MAX); /* several steps */
     check_alike(40, 4, 40, UINT64_MAX);    /* some of them in one */
+    check_alike(32, 4, 32, UINT64_MAX);
+    check_alike(31, 4, 0, UINT64_MAX);
     check_alike(20, 4, 0, 2 + 19); /* 120 tokens: nobody waits for another one */
 }
 
@@ -162,7 +164,7 @@ static void come_late(void *arg)
 /* Of two that run the one that has more of it, though it is a little more. */
 static void the_longest_is_taken_over(void **state)
 {
-    static const int n_alike[] = {40, 60, 100}, n_cached[] = {0, 40, 60};
+    static const int n_alike[] = {40, 41, 100}, n_cached[] = {0, 40, 41};
     int32_t prompts[3][120];
     struct completion_params p[3];
     struct completion *c[3];
