@@ -178,18 +178,15 @@ static uint32_t reference(struct build *b, const json_t *schema, uint8_t nest,
     const json_t *ref = json_object_get(schema, "$ref");
     const json_t *target = build_resolve(b, ref);
     char path[sizeof b->path];
-    const size_t path_len = b->path_len;
     uint32_t node;
 
     if (!target)
         return NODE_DEAD;
-    /* Messages about the target name its own place. */
+    /* Messages about the target, which is built later, name its own place. */
     memcpy(path, b->path, sizeof path);
     snprintf(b->path, sizeof b->path, "%s", json_text(ref));
-    b->path_len = strlen(b->path);
     node = build_schema_call(b, target, nest, to);
     memcpy(b->path, path, sizeof path);
-    b->path_len = path_len;
     return node;
 }
 

@@ -406,6 +406,28 @@ static void refusals(void **state)
     assert_non_null(strstr(err.msg, "two tools"));
 }
 
+/* All schemas together have a limit, which the message states. */
+static void schemas_are_bounded(void **state)
+{
+    enum { N = 20, LEN = 250 << 10 };
+    static char names[N][8], schema[LEN];
+    struct grammar_tool list[N];
+    const struct grammar_calls c = {
+        .form = &tags, .tools = list, .n_tools = N, .choice = GRAMMAR_AUTO};
+    struct grammar *g = NULL;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    memset(schema, ' ', LEN);
+    memcpy(schema, "{}", 2);
+    for (int i = 0; i < N; i++) {
+        sprintf(names[i], "f%d", i);
+        list[i] = (struct grammar_tool){names[i], schema, LEN};
+    }
+    assert_int_equal(grammar_from_calls(&g, &c, &err), ST_INPUT);
+    assert_non_null(strstr(err.msg, "more than 4 MiB"));
+}
+
 /* Small schemas of large automata: as many as one request may have are too many. */
 static void work_is_bounded(void **state)
 {
@@ -444,6 +466,7 @@ int main(void)
         cmocka_unit_test(control_tokens),
         cmocka_unit_test(texts_follow_a_schema),
         cmocka_unit_test(refusals),
+        cmocka_unit_test(schemas_are_bounded),
         cmocka_unit_test(work_is_bounded),
     };
 

@@ -211,6 +211,32 @@ static void values(void **state)
             }
 }
 
+/* Python's words stand for JSON's, and these are none. */
+static void words_of_python(void **state)
+{
+    static const struct {
+        const char *schema, *value;
+        bool taken;
+    } cases[] = {
+        {"{\"type\": \"boolean\"}", "True", true},
+        {"{\"type\": \"boolean\"}", "true", false},
+        {"{\"type\": [\"null\", \"array\"]}", "None", true},
+        {"{\"type\": [\"null\", \"array\"]}", "null", false},
+        {"{\"type\": [\"null\", \"array\"]}", "[False, None]", true},
+        {"{\"type\": [\"null\", \"array\"]}", "[false]", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct grammar_state *s = begin_call_of(&python, cases[i].schema);
+
+        assert_true(all_taken(s, "<py>[f(a="));
+        if (all_taken(s, cases[i].value) != cases[i].taken)
+            fail_msg("%s: %s", cases[i].schema, cases[i].value);
+        grammar_state_close(s);
+    }
+}
+
 /* The object that a call's parameters become is as deep as one written as JSON may be:
  * brackets that a parameter may open do not depend on the form. */
 static void nested_deeply(void **state)
@@ -311,8 +337,11 @@ static void holes_are_filled(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(characters),       cmocka_unit_test(values),
-        cmocka_unit_test(nested_deeply),    cmocka_unit_test(control_tokens_in_texts),
+        cmocka_unit_test(characters),
+        cmocka_unit_test(values),
+        cmocka_unit_test(words_of_python),
+        cmocka_unit_test(nested_deeply),
+        cmocka_unit_test(control_tokens_in_texts),
         cmocka_unit_test(holes_are_filled),
     };
 

@@ -120,6 +120,8 @@ static void large(void **state)
          false},
         {INTEGER("\"maximum\":1e23,\"minimum\":9.9e22"), "99999999999999991611392",
          true},
+        {INTEGER("\"maximum\":1e23,\"minimum\":9.9e22"), "99999999999999995000000",
+         false},
         {INTEGER("\"minimum\":1e23"), "100000000000000000000000", true},
         {INTEGER("\"minimum\":-1.7976931348623157e308,\"maximum\":"
                  "1.7976931348623157e308"),
@@ -178,6 +180,10 @@ static void listed(void **state)
     check("{\"allOf\":[{\"enum\":[1,2]},{\"enum\":[2.0,3]}]}", "2", true);
     check("{\"allOf\":[{\"enum\":[[1,{\"a\":2}]]},{\"const\":[1.0,{\"a\":2.0}]}]}",
           "[1,{\"a\":2}]", true);
+    check("{\"allOf\":[{\"enum\":[[1,2],7]},{\"enum\":[[1],7]}]}", "[1,2]", false);
+    check("{\"allOf\":[{\"enum\":[{},7]},{\"enum\":[[],\"\",7]}]}", "{}", false);
+    check("{\"allOf\":[{\"enum\":[[],7]},{\"enum\":[{},7]}]}", "[]", false);
+    check("{\"allOf\":[{\"enum\":[{},7]},{\"enum\":[[],{}]}]}", "{}", true);
     check("{\"type\":\"string\",\"maxLength\":18446744073709551615}", "\"a\"", true);
 }
 

@@ -199,6 +199,9 @@ static void texts(void **state)
 static void refusals(void **state)
 {
     static const struct refusal cases[] = {
+        {"{'properties':{'a':{'$ref':'#/$defs/x'}},'$defs':{'x':{'properties':{'b':{"
+         "'not':{}}}}}}",
+         "#/$defs/x/properties/b"},
         {"{'allOf':[{'type':'array','prefixItems':[{'type':'integer'}]},{'items':{'"
          "type':'string'}}]}",
          "the schema's #: 'prefixItems' and 'items' of several schemas for one value "

@@ -172,6 +172,8 @@ static void expressions(void **state)
          "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa') }}",
          "the format of 'strftime_now' is too long"},
         {"{{ strftime_now('a\\x00b') }}", "the format of 'strftime_now' is too long"},
+        {"{{ strftime_now('%A' * 60) }}",
+         "the time does not fit the format of 'strftime_now'"},
         {"{{ x", "the template ends inside a tag"},
         {"{{ 1 averyveryverylongnamethatisnotagatallandgoesonandon }}",
          "there is 'averyveryverylongnamethatisnotagatalland' where '}}' belongs"},

@@ -3,6 +3,7 @@
  * test_jinja_values.c - values by kind: numbers, lists and dicts, what compares with
  * what; every result is Python's and Jinja's
  */
+#include "engine/base/json_read.h"
 #include "engine/jinja/jinja.h"
 #include "tests/engine/jinja/jinja_check.h"
 
@@ -43,6 +44,46 @@ static void numbers(void **state)
     EXPECT(cases);
 }
 
+/* As Python divides: the remainder has the sign of the divisor. */
+static void divisions(void **state)
+{
+    (void)state;
+    for (int a = -7; a <= 7; a++)
+        for (int b = -7; b <= 7; b++) {
+            struct err err = ERR_INIT;
+            struct jinja_text out = {.text = NULL};
+            char template[100];
+            int q, rest;
+
+            if (!b)
+                continue;
+            snprintf(template, sizeof template, "{{ %d // %d }} {{ %d %% %d }}", a, b,
+                     a, b);
+            assert_int_equal(run(template, &out, &err), ST_OK);
+            assert_int_equal(sscanf(out.text, "%d %d", &q, &rest), 2);
+            if (q * b + rest != a ||
+                (b > 0 ? rest < 0 || rest >= b : rest > 0 || rest <= b))
+                fail_msg("%s: %s", template, out.text);
+            jinja_text_free(&out);
+        }
+}
+
+/* A number of the input beyond 64 bits is a real one. */
+static void large_input(void **state)
+{
+    struct err err = ERR_INIT;
+    struct jinja_text out = {.text = NULL};
+    json_t *input = json_try("{\"n\": 123456789012345678901234567890}", 37,
+                             (struct json_limit){1000, 1000}, 0);
+
+    (void)state;
+    assert_int_equal(jinja_run("{{ n / 2 > 6e28 }} {{ n is float }}", json_object(),
+                               input, &out, &err),
+                     ST_OK);
+    assert_string_equal(out.text, "True True");
+    jinja_text_free(&out);
+}
+
 static void lists_and_dicts(void **state)
 {
     static const struct gives cases[] = {
@@ -65,6 +106,10 @@ static void lists_and_dicts(void **state)
          "{\"a\": 2, \"aa\": 4, \"ab\": 1, \"b\": 3}"},
         {"{{ 'aba' | replace('a', new='x') }} {{ 'aba' | replace('a', 'x', 1) }}",
          "xbx xba"},
+        {"{{ 1 if True else 0 }}{{ 1 if False else 0 }} {{ x is sequence }}"
+         "{{ x is iterable }} {{ 5 is sequence }}",
+         "10 TrueTrue False"},
+        {"{% for i in range(2000) %}{% set a, b = i, i + 1 %}{% endfor %}|", "|"},
         {"{{ [3] | first }} {{ [3, 4] | last }} {{ [] | last }}|", "3 4 |"},
     };
 
@@ -125,6 +170,8 @@ static void what_is_refused(void **state)
         {"{{ 1 < 'a' }}", "have no order"},
         {"{{ [1] < ['a'] }}", "have no order"},
         {"{{ {[]: 1} }}", "a list is no key of a dict"},
+        {"{{ {'a': 1}.keys(2) }}", "'keys' takes"},
+        {"{{ (1 if false) + 1 }}", "'the choice without an else' is undefined"},
     };
 
     (void)state;
@@ -142,10 +189,9 @@ static void what_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers),
-        cmocka_unit_test(lists_and_dicts),
-        cmocka_unit_test(comparisons),
-        cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(numbers),     cmocka_unit_test(divisions),
+        cmocka_unit_test(large_input), cmocka_unit_test(lists_and_dicts),
+        cmocka_unit_test(comparisons), cmocka_unit_test(what_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
