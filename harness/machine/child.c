@@ -22,6 +22,7 @@
 #include "harness/machine/keeper.h"
 
 #define LINE_MAX_ (1u << 20)
+#define PAUSE_US  10000
 
 /* ---- starting -------------------------------------------------------------------- */
 
@@ -187,6 +188,20 @@ enum status child_start(struct child *c, const struct child_params *p, struct er
 
 /* ---- talking --------------------------------------------------------------------- */
 
+int child_poll(struct pollfd *fd, nfds_t n, int timeout_ms)
+{
+    const int ready = poll(fd, n, timeout_ms);
+    const bool fails = ready < 0 && errno != EINTR;
+
+    if (ready >= 0)
+        return ready;
+    if (fails)
+        usleep(PAUSE_US);
+    for (nfds_t i = 0; i < n; i++)
+        fd[i].revents = fails && fd[i].fd >= 0 ? fd[i].events : 0;
+    return fails ? (int)n : 0;
+}
+
 static bool make_room(struct child *c)
 {
     const size_t want = c->line_cap ? c->line_cap * 2 : 65536;
@@ -216,6 +231,7 @@ bool child_read_lines(struct child *c, child_line_fn *fn, void *arg)
         if (got == 0)
             return false;
         c->n_line += (size_t)got;
+        c->n_received += (size_t)got;
 
         begin = c->line;
         while ((newline = memchr(begin, '\n', (size_t)(c->line + c->n_line - begin)))) {

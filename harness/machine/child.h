@@ -14,6 +14,7 @@
 #ifndef SLM_HARNESS_MACHINE_CHILD_H
 #define SLM_HARNESS_MACHINE_CHILD_H
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,6 +32,7 @@ struct child {
     struct stderr_tail *error_tail; /* its standard error; NULL: not read */
     char *line;                     /* the incomplete last line of its output */
     size_t n_line, line_cap;
+    uint64_t n_received; /* bytes of its output so far */
 };
 
 #define CHILD_INIT                            \
@@ -57,6 +59,10 @@ struct child_params {
  * those of sandbox_add(). A program that cannot be executed prints a
  * message and ends with 127. */
 enum status child_start(struct child *c, const struct child_params *p, struct err *err);
+
+/* poll(), also where that fails, as a kernel without memory lets it: after a pause all
+ * is then reported as ready, so every descriptor must be non-blocking. A signal: 0. */
+int child_poll(struct pollfd *fd, nfds_t n, int timeout_ms);
 
 /* Reads its available output (non-blocking) and calls fn for each whole
  * line, without its end. False at the end of the output, and for a line beyond 1 MiB.

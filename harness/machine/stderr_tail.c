@@ -6,9 +6,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -19,7 +19,8 @@
 
 struct stderr_tail {
     int from;    /* our end of the pipe */
-    int stop[2]; /* closing the second ends the thread */
+    int stop[2]; /* closing the second wakes the thread */
+    atomic_bool stops;
     pthread_t thread;
     bool runs;
     bool
@@ -86,9 +87,8 @@ static void *run(void *arg)
     bool ended = false;
     size_t left = PIPE_BYTES, n;
 
-    while (!ended && !fd[1].revents) {
-        if (poll(fd, 2, -1) < 0 && errno != EINTR)
-            return NULL;
+    while (!ended && !atomic_load(&t->stops)) {
+        child_poll(fd, 2, -1);
         if (fd[0].revents)
             read_some(t, &ended);
     }
@@ -159,6 +159,7 @@ void stderr_tail_stop(struct stderr_tail *t)
 {
     if (!t || !t->runs)
         return;
+    atomic_store(&t->stops, true);
     close_one(&t->stop[1]);
     pthread_join(t->thread, NULL);
     t->runs = false;

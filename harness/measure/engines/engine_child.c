@@ -4,7 +4,6 @@
  */
 #include "harness/measure/engines/engine_child.h"
 
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,7 +52,7 @@ static void wait_for(struct engine_child *c, struct child *child)
         struct pollfd pfd[] = {{.fd = is_open ? child->out : -1, .events = POLLIN},
                                {.fd = child->keeper_end}};
 
-        poll(pfd, 2, TICK_MS);
+        child_poll(pfd, 2, TICK_MS);
         if (pfd->revents) {
             is_open = child_read_lines(child, take_line, c);
             check_rest(c, child);
@@ -81,7 +80,7 @@ static void reap(struct engine_child *c, struct child *child)
     while (is_over && c->end == ENGINE_ENDED) {
         struct pollfd pfd = {.fd = child->out, .events = POLLIN};
 
-        if (poll(&pfd, 1, TICK_MS) <= 0 || !child_read_lines(child, take_line, c))
+        if (child_poll(&pfd, 1, TICK_MS) <= 0 || !child_read_lines(child, take_line, c))
             break;
     }
     rest = child_rest(child, &n);

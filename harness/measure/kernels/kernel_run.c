@@ -10,7 +10,6 @@
 #include "harness/measure/kernels/kernel_plan.h"
 
 #include <limits.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,7 +157,7 @@ static void follow(struct child *c, struct tally *t)
             child_request_end(c);
             stopped = true;
         }
-        if (poll(&ready, 1, 200) > 0)
+        if (child_poll(&ready, 1, 200) > 0)
             runs = child_read_lines(c, count_line, t);
         snprintf(detail, sizeof detail, "%zu row%s, %d repetition%s", t->p->plan->n_run,
                  t->p->plan->n_run == 1 ? "" : "s", t->p->n_repetitions,

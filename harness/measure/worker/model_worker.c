@@ -4,7 +4,6 @@
  */
 #include "harness/measure/worker/model_worker.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -41,7 +40,7 @@ static void request_version(const char *program, char version[64])
         struct pollfd pfd = {.fd = child.out, .events = POLLIN};
 
         while (!*version && clock_ns() < deadline &&
-               (poll(&pfd, 1, TICK_MS) <= 0 ||
+               (child_poll(&pfd, 1, TICK_MS) <= 0 ||
                 child_read_lines(&child, read_first, version)))
             ;
     }

@@ -4,7 +4,6 @@
  */
 #include "harness/measure/worker/worker_client.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -156,7 +155,8 @@ static enum status wait_answer(struct worker_client *c, double timeout_s,
     bool alive = true;
 
     while (!c->answer) {
-        const int ready = poll(&pfd, 1, TICK_MS);
+        const int ready = child_poll(&pfd, 1, TICK_MS);
+        const uint64_t n_before = c->child.n_received;
 
         if (interrupted()) {
             ended(c, WORKER_INTERRUPTED);
@@ -166,12 +166,12 @@ static enum status wait_answer(struct worker_client *c, double timeout_s,
             ended(c, c->n_bad ? WORKER_UNEXPECTED : WORKER_DIED);
             return ST_CHECK;
         }
-        if (ready > 0) {
+        if (ready > 0)
             alive = child_read_lines(&c->child, read_line, c);
+        if (c->child.n_received > n_before)
             silence = patience_begin(clock_ns());
-        } else if (c->p.tick) {
+        else if (c->p.tick)
             c->p.tick(c->p.arg, NULL, 0);
-        }
         if (is_silent(c, &silence, timeout_s)) {
             ended(c, WORKER_SILENT);
             return err_set(err, ST_IO, "%s, %.200s, has sent nothing for %g s while %s",
@@ -317,8 +317,8 @@ void worker_client_end(struct worker_client *c, bool kill_it)
     if (c->child.in >= 0)
         close(c->child.in);
     c->child.in = -1;
-    while (clock_ns() < deadline &&
-           (poll(&pfd, 1, TICK_MS) <= 0 || child_read_lines(&c->child, read_line, c)))
+    while (clock_ns() < deadline && (child_poll(&pfd, 1, TICK_MS) <= 0 ||
+                                     child_read_lines(&c->child, read_line, c)))
         ;
     reap(c);
 }

@@ -122,6 +122,33 @@ static void prints_nothing_or_little(void **state)
     child_close(&c);
 }
 
+/* poll() of n descriptors fails with EINVAL where a process may open fewer. */
+static void its_errors_are_read_without_poll(void **state)
+{
+    struct rlimit before, few;
+    struct child c;
+    char words[64];
+    int n_lines = 0;
+
+    (void)state;
+    start(&c, "read go; echo first >&2; sleep 0.1; head -c 1000000 /dev/zero >&2;"
+              "echo last >&2; echo done");
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = (struct rlimit){1, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    assert_int_equal(child_write(&c, "go\n", NULL), ST_OK);
+    for (int i = 0; i < 2000 && !n_lines; i++) {
+        usleep(5000);
+        child_read_lines(&c, count_line, &n_lines);
+    }
+    setrlimit(RLIMIT_NOFILE, &before);
+    assert_int_equal(n_lines, 1);
+    assert_int_equal(wait_for_end(&c, &n_lines), 0);
+    child_stderr_tail(&c, words, 6);
+    assert_string_equal(words, "last");
+    child_close(&c);
+}
+
 /* Its end can be waited for, with its output closed long before. */
 static void end_is_noticed(void **state)
 {
@@ -472,18 +499,20 @@ static void threads_that_ended_count(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(keeps_the_end),
-                                       cmocka_unit_test(prints_nothing_or_little),
-                                       cmocka_unit_test(end_is_noticed),
-                                       cmocka_unit_test(left_behind),
-                                       cmocka_unit_test(foreign_ends_whole),
-                                       cmocka_unit_test(no_terminal),
-                                       cmocka_unit_test(no_other_files),
-                                       cmocka_unit_test(no_commands),
-                                       cmocka_unit_test(descendants_end),
-                                       cmocka_unit_test(is_requested_to_end),
-                                       cmocka_unit_test(threads_that_ended_count),
-                                       cmocka_unit_test(descendants_end_with_us)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keeps_the_end),
+        cmocka_unit_test(prints_nothing_or_little),
+        cmocka_unit_test(its_errors_are_read_without_poll),
+        cmocka_unit_test(end_is_noticed),
+        cmocka_unit_test(left_behind),
+        cmocka_unit_test(foreign_ends_whole),
+        cmocka_unit_test(no_terminal),
+        cmocka_unit_test(no_other_files),
+        cmocka_unit_test(no_commands),
+        cmocka_unit_test(descendants_end),
+        cmocka_unit_test(is_requested_to_end),
+        cmocka_unit_test(threads_that_ended_count),
+        cmocka_unit_test(descendants_end_with_us)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,6 +39,16 @@ static void on_message(void *arg, const json_t *message)
         got->ms += json_number_value(json_array_get(list, i));
 }
 
+/* poll() fails with EINVAL for more descriptors than a process may open. */
+static void break_poll(bool broken)
+{
+    struct rlimit limit;
+
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = broken ? 0 : limit.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
 /* A program of these lines is asked for "point", which "done" answers, and ended. */
 static enum status play(struct worker_client *c, struct sandbox *sandbox,
                         const char *script, bool hears, struct got *got,
@@ -67,11 +77,13 @@ static enum status play(struct worker_client *c, struct sandbox *sandbox,
     close(fd);
     memset(got, 0, sizeof *got);
     assert_int_equal(worker_client_start(c, &p, err), ST_OK);
+    break_poll(strstr(script, "# no poll"));
     st = worker_client_greet(c, err);
     if (st == ST_OK)
         st = worker_client_request(c, json_pack("{s:i}", "point", 1), "done",
                                    "being asked", &answer, err);
     worker_client_end(c, c->end == WORKER_SILENT);
+    break_poll(false);
     json_decref(answer);
     unlink(path);
     return st;
@@ -161,6 +173,28 @@ static void it_says_nothing(void **state)
     worker_client_close(&c);
 }
 
+/* Its answers, its end and its silence are found without poll(), too. */
+static void poll_fails(void **state)
+{
+    static const char *const scripts[] = {
+        HELLO "# no poll\necho '{\"ms\": [4]}'; echo '{\"done\": true}'; read line",
+        HELLO "# no poll\nkill -SEGV $$", HELLO "# no poll\nexec sleep 600"};
+    static const enum worker_end ends[] = {WORKER_RUNS, WORKER_DIED, WORKER_SILENT};
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct worker_client c;
+        struct got got;
+        struct err err = ERR_INIT;
+
+        assert_int_equal(play(&c, NULL, scripts[i], true, &got, &err),
+                         i ? ST_IO : ST_OK);
+        assert_int_equal(c.end, ends[i]);
+        assert_true(got.ms == (i ? 0 : 4));
+        worker_client_close(&c);
+    }
+}
+
 /* Ctrl-Z, or a frozen container: both are stopped for longer than the silence that is
  * allowed, and neither is silent. */
 static void a_stop_of_both_is_no_silence(void **state)
@@ -248,6 +282,7 @@ int main(void)
         cmocka_unit_test(it_says_why_it_gives_up),
         cmocka_unit_test(it_dies),
         cmocka_unit_test(it_says_nothing),
+        cmocka_unit_test(poll_fails),
         cmocka_unit_test(it_spins),
         cmocka_unit_test(a_wait_for_a_quota_is_no_silence),
         cmocka_unit_test(a_stop_of_both_is_no_silence),
