@@ -17,7 +17,10 @@ void sweep_tally_add(struct sweep_tally *t, const struct row *r)
     const bool is_measured = r->status == ROW_STATUS_OK ||
                              (r->status == ROW_STATUS_PARTIAL && r->n_samples != 0);
 
-    t->is_ended |= r->status == ROW_STATUS_NO_FIT || r->status == ROW_STATUS_OOM ||
+    /* A worker has run, too, where the kernel refused memory at that moment only. */
+    const bool is_planned = r->status == ROW_STATUS_NO_FIT && r->mem_peak_bytes <= 0;
+
+    t->is_ended |= is_planned || r->status == ROW_STATUS_OOM ||
                    (is_measured && r->limiter == LIMITER_QUOTA &&
                     strncmp(r->validity, "valid", 5));
     t->n_rows++;

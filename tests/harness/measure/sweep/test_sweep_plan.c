@@ -249,6 +249,10 @@ static void attempts(void **state)
     assert_int_equal(due(rows, 4, "c", &one, 0), 2); /* no two rows of one number */
     assert_int_equal(due(rows, 4, "d", &one, 0), 0);
     assert_int_equal(due(rows, 4, "e", &one, 0), 1);
+    rows[3].status = ROW_STATUS_NO_FIT;
+    assert_int_equal(due(rows, 4, "d", &one, 0), 0); /* planned: no worker has run */
+    rows[3].mem_peak_bytes = 1 << 20;
+    assert_int_equal(due(rows, 4, "d", &one, 0), 2);
     rows[0].limiter = LIMITER_PAGING;
     assert_int_equal(due(rows, 4, "a", &one, 0), 0);
     rows[0].limiter = LIMITER_QUOTA;
