@@ -9,14 +9,15 @@
  * all later calls of KIND do, too. N@CALL or N+@CALL: the N-th of those like CALL. KIND
  * "none" lets everything succeed and counts, and FAULT is a file that becomes a list of
  * the calls, a line each: kind, a tab, and CALL, which is 0 (the first process) or 1,
- * where in the program, and the call with its object. An N in CALL is any number.
+ * where in the program, and the call with its object. An N in CALL is any number, an X
+ * any hexadecimal one.
  * REPORT becomes a JSON object: how the program ended, what was made to fail, the
  * processes, those that were left behind, which it ends, and behind what models were
  * opened ("walls"): 0 (the first process) or 1, how often it had restricted its files
  * (Landlock), and its calls (seccomp).
  *
  * SECONDS are those in which a task could have run: time that it, or this program,
- * waited for a CPU is added to them.
+ * waited for a CPU, or for which this program was stopped, is added to them.
  *
  * Calls stop at a seccomp filter and are changed through ptrace, so nothing that libc
  * does internally is missed, and a program that fences itself is followed, too. Where
@@ -262,12 +263,21 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Whether text is like a pattern, in which N is any number. */
+static bool is_hex_digit(char c)
+{
+    return is_digit(c) || (c >= 'a' && c <= 'f');
+}
+
+/* Whether text is like a pattern, in which N is any number, and X one of hexadecimal
+ * digits. */
 static bool is_like(const char *text, const char *pattern)
 {
     for (; *pattern; pattern++)
         if (*pattern == 'N' && is_digit(*text))
             while (is_digit(*text))
+                text++;
+        else if (*pattern == 'X' && is_hex_digit(*text))
+            while (is_hex_digit(*text))
                 text++;
         else if (*text++ != *pattern)
             return false;
@@ -413,6 +423,7 @@ static bool start(char **argv)
 
     run.root = fork();
     if (!run.root) {
+        setsid(); /* who stops this program's session for a while sends it no signal */
         if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
             _exit(126);
         raise(SIGSTOP);
@@ -493,8 +504,9 @@ static void follow(double limit_s)
         }
         if (now_s() > looked + LOOK_S) {
             const double s = held_up_s(), passed = now_s() - looked;
+            const double stopped = passed > 2 * LOOK_S ? passed - 2 * LOOK_S : 0;
 
-            deadline += s < passed ? s : passed;
+            deadline += stopped + (s < passed - stopped ? s : passed - stopped);
             looked = now_s();
         }
         if (!killed && now_s() > deadline) {

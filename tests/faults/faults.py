@@ -19,7 +19,8 @@
 # and when one call has failed it answers again or ends. Prints a table of outcomes and
 # every broken promise; ends with 1 if there is one. With --seconds the runs are in random
 # order and none begins later than that; with --shard 2/3 they are the second third of all.
-# FILE names the runs that were made: they are left out, and those of now are added.
+# FILE names the runs that were made, each with its end: they are left out, and those of
+# now are added.
 import argparse
 import collections
 import csv
@@ -74,16 +75,17 @@ FAULTS = {
 CODES = {0, 1, 2, 3, 4, 130}
 LIMIT_S = 120  # in which it could have run
 
-LAUNCHES = 2
+LAUNCHES = 2  # of a point; one where a sweep is what fails: it makes the same calls
 POINTS = 2
 SWEEP = ("sweep -m m.gguf --threads 1 --ctx 0,16 --prefill none -n 4 --no-charts"
-         " --no-probe --repeats 0 --launches {0} --max-launches {0} -o sw").format(LAUNCHES).split()
+         " --no-probe --repeats 0 --launches {0} --max-launches {0} -o sw")
 TINY = "-m m.gguf --threads 1 --prefill none --ctx 0"
 QUALITY = "quality -m m.gguf:Q8_0 --reference m.gguf --text t.txt --ctx 32 -t 1 -o q --chunks "
 COMMANDS = {  # name: (what its folder holds beforehand, arguments)
     "decode": ("", "decode -m m.gguf -t 1 -n 8 --mem 512M --budget 0.2"),
-    "sweep": ("", " ".join(SWEEP)),
-    "resume": ("part of a sweep", "sweep --resume sw"),
+    "sweep": ("", SWEEP.format(1)),
+    "resume": ("part of a sweep", "sweep --resume sw --no-probe"),
+    "probe": ("part of a sweep", "sweep --resume sw"),
     "quantize": ("", "quantize m.gguf out.gguf Q8_0"),
     "pack": ("", "pack m.gguf:Q8_0 -o out.gguf --verify"),
     "imatrix": ("text", "imatrix -m m.gguf --text t.txt -o out.gguf --ctx 32 --chunks 2"),
@@ -104,10 +106,17 @@ COMMANDS = {  # name: (what its folder holds beforehand, arguments)
     "generate": ("", "generate -m m.gguf -t 1 -n 8 -p Once"),
     "serve": ("keys", "serve -m m.gguf -t 1 --ctx 128 --sequences 2 --port 0 --api-key-file keys"),
     "convert": ("folder", "quantize hf out.gguf Q8_0"),
-    "occupied": ("sweep", " ".join(SWEEP)),
+    "occupied": ("sweep", SWEEP.format(LAUNCHES)),
     "chosen": ("text steps", "choose -m m.gguf --calibration t.txt -o ch"),
-    "gate": ("", f"gate --a BENCH --b BENCH {TINY} --mem 512M --budget SECONDSs --no-charts -o gate"),
+    "gate": ("rule", f"gate --a BENCH --b BENCH -c gate.yaml {TINY} --mem 512M --budget SECONDSs --no-charts -o gate"),
 }
+# The fewest launches and rounds that a gate accepts: it makes the same calls less often.
+FEWEST = "alpha_fail: 20%\nalpha_pass: 20%\nrounds: 1\nmemory: false\nload: false\n"
+BUDGETS_S = (1, 2, 4, 8)
+# What draws charts is another program, whose calls do not fail.
+GNUPLOT = "#!/bin/sh\necho drawn >${1%.gp}.svg\necho drawn >${1%.gp}.png\n"
+# Their other calls are another command's.
+KINDS = {"probe": {"place", "thread"}}
 # What they write, or print where they write no file, is the same each time they end with 0.
 EXACT = {"convert", "quantize", "pack", "recommend", "rows", "tree", "compare", "changes", "gguf", "tokenize", "generate"}
 OUTPUTS = ("out.gguf", "page.html")
@@ -116,6 +125,9 @@ REFUSED = {"occupied", "chosen"}
 
 # How they end undisturbed, if not with 0.
 ENDS = {"gate": {0, 4}, **dict.fromkeys(REFUSED, {2})}
+
+# A folder to draw charts in, among others: hexadecimal digits, as a whole name.
+RANDOM_NAME = r"(?:(?<=^\.)|(?<=/\.))[0-9a-f]{8,16}(?=[/)])"
 
 # After SIGTERM; about this kernel; where looking for gnuplot is what fails.
 NO_FAILURES = ("bench: stops when ", "bench: note: ", "bench: gnuplot is not installed")
@@ -129,7 +141,8 @@ class Faults:
         self.env = dict(os.environ, SLMBENCH_LOCK="none", SLMBENCH_PROGRESS="none",
                         SLMBENCH_CACHE=os.path.join(args.work, "cache"),
                         SLMBENCH_LLC="64M", SLMBENCH_PROBE="rough",
-                        TMPDIR=os.path.join(args.work, "run", "tmp"), LC_ALL="C")
+                        TMPDIR=os.path.join(args.work, "run", "tmp"), LC_ALL="C",
+                        PATH=os.path.join(args.work, "programs") + ":" + os.environ["PATH"])
         self.outcomes = collections.Counter()
         self.broken = []
         self.rows = 0  # that the table holds before the command
@@ -138,8 +151,12 @@ class Faults:
         self.done = set()
         if args.done and os.path.exists(args.done):
             with open(args.done) as f:
-                self.done = set(f.read().splitlines())
-        self.budget_s = 3  # of a gate
+                self.done = {line.partition("\t")[0] for line in f.read().splitlines()}
+        self.budget = 0  # the whole part: which of BUDGETS_S a gate gets first
+        os.makedirs(os.path.join(args.work, "programs"), exist_ok=True)
+        with open(os.path.join(args.work, "programs", "gnuplot"), "w") as f:
+            f.write(GNUPLOT)
+            os.fchmod(f.fileno(), 0o755)
 
     def bench(self, *arguments):
         subprocess.run([self.args.bench, *arguments], cwd=self.folder, env=self.env,
@@ -159,7 +176,7 @@ class Faults:
             with open(os.path.join(self.folder, "t.txt"), "w") as f:
                 f.write("Once upon a time there was a little girl. " * 40)
             if "sweep" in what:
-                self.bench(*SWEEP)
+                self.bench(*SWEEP.format(LAUNCHES).split())
             with open(os.path.join(self.folder, "keys"), "w") as f:
                 f.write(f"{KEY}\n")
             if "nights" in what:
@@ -173,6 +190,8 @@ class Faults:
             if "steps" in what:
                 self.put("ch/choose.json", '{"settings": {"model": "a"}, "steps": {"b": 1}}')
                 self.bench(*"imatrix -m m.gguf --text t.txt -o ch/imatrix.gguf --ctx 32 --chunks 1".split())
+            if "rule" in what:
+                self.put("gate.yaml", FEWEST)
             if "part" in what:
                 path = os.path.join(self.folder, "sw", "sweep.csv")
                 lines = open(path).readlines()
@@ -243,8 +262,11 @@ class Faults:
         if only:  # a point that ended with the same error twice is not tried again
             status, point = rows[0].index("status"), rows[0].index("point")
             failed = collections.Counter(r[point] for r in rows[1:] if r[status] == "error")
-            return sum(r[status] == only for r in rows[1:]) + sum(LAUNCHES for n in failed.values() if n > 1), None
+            return sum(r[status] == only for r in rows[1:]) + sum(self.launches() for n in failed.values() if n > 1), None
         return max(len(rows) - 1, 0), None
+
+    def launches(self):
+        return 1 if self.name == "sweep" else LAUNCHES
 
     def quality(self):
         """Rows of quality.csv."""
@@ -313,7 +335,8 @@ class Faults:
         with open(os.path.join(self.args.work, "trace"), errors="replace") as f:
             for line in f:
                 kind, _, call = line.rstrip("\n").partition("\t")
-                found[kind].append(re.sub(r"[0-9]+(?=[^(]*\)$)", "N", call))
+                place, _, thing = call.partition("(")
+                found[kind].append(place + "(" + re.sub("[0-9]+", "N", re.sub(RANDOM_NAME, "X", thing)))
         return found
 
     def groups(self, pids):
@@ -383,15 +406,15 @@ class Faults:
 
     def afterwards(self, report):
         """The same work once more, without faults: what was begun is finished, each row once."""
-        if not report["code"] or self.name not in ("sweep", "resume", "history"):
+        if not report["code"] or self.name not in ("sweep", "resume", "probe", "history"):
             return
         if self.name == "history":
             self.bench(*COMMANDS["history"][1].split())
             n, wrong = self.database()
         else:
             begun = os.path.exists(os.path.join(self.folder, "sw", "machine.json"))
-            subprocess.run([self.args.bench, *(["sweep", "--resume", "sw"] if begun else SWEEP)], cwd=self.folder,
-                           env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            again = COMMANDS["resume" if begun else "sweep"][1].split()
+            subprocess.run([self.args.bench, *again], cwd=self.folder, env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             n, wrong = self.table(only="ok")
         if wrong or n != self.all_rows:
             yield f"afterwards: {wrong or f'{n} rows, not {self.all_rows}'}"
@@ -408,15 +431,10 @@ class Faults:
 
     def command(self, name):
         what, arguments = COMMANDS[name]
-        arguments = arguments.replace("BENCH", self.args.bench).replace("SECONDS", str(self.budget_s)).split()
+        arguments = arguments.replace("BENCH", self.args.bench).split()
         self.name = name
         self.serving = Serving() if name == "serve" else None
-        self.prepare(what)
-        plain = self.run(arguments)
-        if plain["code"] == 2 and re.search(r"a budget of .* holds \d+ launches", " ".join(plain["stderr"])):
-            self.budget_s *= 2  # how long a launch takes is the machine's business
-            self.command(name)
-            return
+        plain = self.run_afresh(what, arguments)
         calls = self.calls()
         usual = len(plain["stderr"])
         self.usual = self.outputs() if name not in REFUSED else []
@@ -424,11 +442,11 @@ class Faults:
         self.all_rows = self.database()[0] if name == "history" else self.table(only="ok")[0]
         if plain["code"] not in ENDS.get(name, {0}) or plain["left"] or plain["wrong"] or plain["noted"] or \
                 (self.serving and self.serving.failed) or \
-                (name in ("sweep", "resume") and self.all_rows != POINTS * LAUNCHES):
+                (name in ("sweep", "resume", "probe") and self.all_rows != POINTS * self.launches()):
             print(f"{name}: not undisturbed: {plain}, {self.all_rows} rows")
             sys.exit(77 if plain["code"] == 3 else 1)
         plan = [(kind, fault, at, more, call) for kind in self.args.kinds for fault in FAULTS[kind]
-                if not self.args.faults or fault in self.args.faults
+                if kind in KINDS.get(name, FAULTS) and (not self.args.faults or fault in self.args.faults)
                 for at, call in self.positions(calls[kind])
                 for more in ("", "+") if not more or fault != "EINTR" and not self.args.once]  # for ever: no end of anything
         plan = [run for run in plan if self.draw(run) % self.args.shard[1] == self.args.shard[0] - 1]
@@ -439,6 +457,17 @@ class Faults:
             if self.known_as(run) not in self.done:
                 self.one(what, arguments, run, usual)
         print(f"{name}: {len(plan)} faults planned, {time.monotonic() - begin:.0f} s", flush=True)
+
+    def run_afresh(self, what, arguments, *fault):
+        """In a fresh folder; a gate with twice the time where the machine is too busy for the budget."""
+        self.budget = max(self.budget - 0.1, 0)  # after some runs the next shorter one is tried again
+        for i in range(int(self.budget), len(BUDGETS_S)):
+            self.prepare(what)
+            report = self.run([a.replace("SECONDS", str(BUDGETS_S[i])) for a in arguments], *fault)
+            if report["code"] != 2 or not re.search(r"a budget of .* holds \d+ launches", " ".join(report["stderr"])):
+                break
+            self.budget = min(i + 2, len(BUDGETS_S)) - 0.01
+        return report
 
     def draw(self, run):
         """A number that looks random, and is a run's every time."""
@@ -456,8 +485,7 @@ class Faults:
         kind, fault, at, more, call = run
         while True:
             number = f"{at}{more}" + ("@" + call if call else "")
-            self.prepare(what)
-            report = self.run(arguments, kind, fault, number)
+            report = self.run_afresh(what, arguments, kind, fault, number)
             if report["failed"] or not call or at < 4:
                 break
             at //= 2  # this time there were fewer calls
@@ -474,7 +502,7 @@ class Faults:
             print("BROKEN", line, flush=True)
         if self.args.done:
             with open(self.args.done, "a") as f:
-                f.write(self.known_as(run) + "\n")
+                f.write(f"{self.known_as(run)}\t{end}\n")
 
     def print_table(self):
         ends = sorted({key[3] for key in self.outcomes})
@@ -506,7 +534,6 @@ def main():
     args = p.parse_args()
     args.runner, args.bench, args.src, args.work = map(os.path.abspath, (args.runner, args.bench, args.src, args.work))
     faults = Faults(args)
-    os.makedirs(faults.args.work, exist_ok=True)
     for name in faults.args.commands:
         faults.command(name)
     faults.print_table()
