@@ -3,7 +3,8 @@
  * fuzz_config.c - the small JSON files of a Hugging Face folder
  *
  * The input is config.json, or an object whose members are files of the folder
- * ("config.json", "tokenizer.json", ...). Beside them lies one small safetensors file.
+ * ("config.json", "tokenizer.json", ...). Next to them is one small safetensors file.
+ * An accepted folder's metadata are read, and its vocabulary is used.
  */
 #include <jansson.h>
 #include <stdlib.h>
@@ -11,8 +12,8 @@
 #include <unistd.h>
 
 #include "engine/hf/hf_impl.h"
+#include "tests/fuzz/support/model_file.h"
 #include "tests/fuzz/support/mutate.h"
-#include "tests/fuzz/support/oracle.h"
 
 static const char *const files[] = {"config.json",
                                     "tokenizer.json",
@@ -58,6 +59,14 @@ static void read_config(void)
     free(kvs.bytes.data);
 }
 
+static void use_model(const struct gguf *g)
+{
+    static const char text[] = " the <s> \xc3\xa9 \xff quick";
+
+    image_read_metadata(g);
+    image_use_tokenizer(g, text, sizeof text - 1);
+}
+
 static void read_folder(const uint8_t *data, size_t size)
 {
     json_t *folder = json_loadb((const char *)data, size, 0, NULL);
@@ -67,8 +76,10 @@ static void read_folder(const uint8_t *data, size_t size)
     put_folder(folder, data, size);
     fuzz_input_grows(size); /* the harness has it in memory, too */
     read_config();
-    if (fuzz_accepted(hf_open(&g, fuzz_dir(), &err), &err))
+    if (fuzz_accepted(hf_open(&g, fuzz_dir(), &err), &err)) {
+        use_model(g);
         gguf_close(g);
+    }
     json_decref(folder);
 }
 

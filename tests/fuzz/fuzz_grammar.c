@@ -4,8 +4,9 @@
  *
  * The input is a schema. Texts are written token by token where the masks allow; the
  * input decides the tokens, too. What is promised: some token is always allowed, what
- * is allowed is accepted, and a text that has ended is JSON. The schema is a tool's,
- * too, in two forms: what is written is read as calls whose arguments are JSON.
+ * is allowed is accepted, also byte for byte, and a text that has ended is JSON. The
+ * schema is a tool's, too, in two forms: what is written is read as calls whose
+ * arguments are JSON.
  */
 #include <jansson.h>
 #include <stdlib.h>
@@ -106,12 +107,26 @@ static size_t write_any(struct grammar_state *s, const struct tokenizer *tok,
     return len;
 }
 
-static void write_text(struct grammar_state *s, const struct tokenizer *tok,
-                       uint64_t *seed)
+/* The same text by tokens of one byte each. */
+static void write_bytes(struct grammar_state *s, const char *text, size_t len,
+                        bool complete, bool ended)
+{
+    for (size_t i = 0; i < len; i++)
+        if (!grammar_state_accept(s, 3 + (unsigned char)text[i]))
+            fuzz_fail("byte %zu is not accepted: %.*s", i, (int)len, text);
+    if (ended && !grammar_state_ended(s) && !grammar_state_accept(s, TOKEN_END))
+        fuzz_fail("by bytes it may not end: %.*s", (int)len, text);
+    if (grammar_state_complete(s) != complete || grammar_state_ended(s) != ended)
+        fuzz_fail("by bytes it ends elsewhere: %.*s", (int)len, text);
+}
+
+static void write_text(struct grammar_state *s, struct grammar_state *by_bytes,
+                       const struct tokenizer *tok, uint64_t *seed)
 {
     char text[MAX_TEXT];
     const size_t len = write_any(s, tok, seed, text);
 
+    write_bytes(by_bytes, text, len, grammar_state_complete(s), grammar_state_ended(s));
     if (grammar_state_ended(s)) {
         json_t *value = json_loadb(text, len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
 
@@ -207,7 +222,7 @@ static void read_schema(const uint8_t *data, size_t size)
 {
     struct err err = ERR_INIT;
     struct grammar_vocab *v;
-    struct grammar_state *s;
+    struct grammar_state *s, *by_bytes;
     struct grammar *g;
     uint64_t seed = 1;
 
@@ -218,9 +233,11 @@ static void read_schema(const uint8_t *data, size_t size)
     if (grammar_vocab_open(&v, tok, &err))
         fuzz_fail("no vocabulary: %s", err.msg);
     for (int i = 0; i < 3; i++) {
-        if (grammar_state_open(&s, g, v, &err))
+        if (grammar_state_open(&s, g, v, &err) ||
+            grammar_state_copy(&by_bytes, s, &err))
             fuzz_fail("no state: %s", err.msg);
-        write_text(s, tok, &seed);
+        write_text(s, by_bytes, tok, &seed);
+        grammar_state_close(by_bytes);
         grammar_state_close(s);
     }
     if (size)

@@ -4,7 +4,8 @@
  *
  * A first byte below 32 makes one of this program's databases, changed by SQL that the
  * rest of the input chooses, which is also written to; all else is a CSV or the JSON of
- * a row. Files that are databases are fuzz_database.c's.
+ * a row, whose rows are stored in a database and read from there as the same. Files
+ * that are databases are fuzz_database.c's.
  */
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -134,6 +135,57 @@ static const char *make_database(struct bytes *b)
     return fuzz_file("h.db", image, n);
 }
 
+/* ---- tables ---------------------------------------------------------------------- */
+
+static char *text_of(struct result_set *h)
+{
+    char *text = NULL;
+    size_t n;
+    FILE *f = open_memstream(&text, &n);
+
+    if (!f)
+        fuzz_fail("no memory for rows");
+    for (size_t i = 0; i < h->n_rows; i++) {
+        if (h->rows[i].attempt == FIELD_NO_INT)
+            h->rows[i].attempt = 0; /* as the database has it, in its key */
+        fprintf(f, "%s,", h->runs[h->run_of[i]].id);
+        row_csv_write(f, &h->rows[i]);
+    }
+    fclose(f);
+    return text;
+}
+
+static void store_table(const char *path)
+{
+    const char *db = fuzz_path("stored.db");
+    struct result_set h = {.n_rows = 0}, again = {.n_rows = 0};
+    struct err err = ERR_INIT;
+    size_t n_new = 0, n_more = 0;
+
+    unlink(db);
+    if (!fuzz_accepted(result_set_read(&h, path, NULL, &err), &err) || h.n_rows > 64 ||
+        !fuzz_accepted(history_db_record(db, &h, NULL, &n_new, &err), &err)) {
+        result_set_free(&h);
+        return;
+    }
+    if (!fuzz_accepted(result_set_read(&again, db, NULL, &err), &err) ||
+        !fuzz_accepted(history_db_record(db, &again, NULL, &n_more, &err), &err))
+        fuzz_fail("our own writing is refused");
+    if (again.n_rows != n_new || n_more)
+        fuzz_fail("%zu rows are stored, %zu read, %zu of them new", n_new, again.n_rows,
+                  n_more);
+    if (n_new == h.n_rows) {
+        char *before = text_of(&h), *after = text_of(&again);
+
+        if (strcmp(before, after) != 0)
+            fuzz_fail("rows are stored as\n%sand read as\n%s", before, after);
+        free(before);
+        free(after);
+    }
+    result_set_free(&again);
+    result_set_free(&h);
+}
+
 static void read_history(const uint8_t *data, size_t size)
 {
     struct bytes b = {data, size};
@@ -145,7 +197,9 @@ static void read_history(const uint8_t *data, size_t size)
         bytes_u8(&b);
         path = make_database(&b);
     } else {
-        history_read_any(fuzz_file("h.csv", data, size));
+        path = fuzz_file("h.csv", data, size);
+        history_read_any(path);
+        store_table(path);
         return;
     }
     history_read_any(path);

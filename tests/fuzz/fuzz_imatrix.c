@@ -3,7 +3,7 @@
  * fuzz_imatrix.c - importance matrices: the older binary form, and GGUF
  *
  * A first byte of 'G' or 0: the file as it is, without a first 0. All other inputs
- * choose the entries of a file of either form.
+ * choose the entries of a file of either form. What is read is written and read again.
  */
 #include "engine/gguf/gguf_put.h"
 #include "engine/quantize/imatrix.h"
@@ -12,6 +12,30 @@
 
 static const char *const names[] = {"blk.0.attn_q.weight", "blk.0.ffn_down.weight", "a",
                                     "output.weight", ""};
+
+static void write_again(const struct imatrix *im)
+{
+    const char *path = fuzz_path("again.gguf");
+    struct err err = ERR_INIT;
+    struct imatrix *again;
+
+    if (!fuzz_accepted(imatrix_write(im, path, &err), &err) ||
+        !fuzz_accepted(imatrix_read(&again, path, &err), &err))
+        fuzz_fail("our own writing is refused");
+    if (imatrix_n_entries(again) != imatrix_n_entries(im) ||
+        imatrix_n_datasets(again) != imatrix_n_datasets(im) ||
+        imatrix_n_chunks(again) != imatrix_n_chunks(im))
+        fuzz_fail("%zu entries are written, %zu read", imatrix_n_entries(im),
+                  imatrix_n_entries(again));
+    for (size_t i = 0; i < imatrix_n_entries(im); i++) {
+        const struct imatrix_entry *e = imatrix_entry_at(im, i);
+        const struct imatrix_entry *a = imatrix_find(again, e->name);
+
+        if (!a || a->n_cols != e->n_cols || a->n_slices != e->n_slices)
+            fuzz_fail("the entry %s is not the same", e->name);
+    }
+    imatrix_free(again);
+}
 
 static void use_matrix(const char *path)
 {
@@ -37,6 +61,7 @@ static void use_matrix(const char *path)
     for (size_t i = 0; i < imatrix_n_datasets(im); i++)
         if (!imatrix_dataset(im, i))
             fuzz_fail("a text without a name");
+    write_again(im);
     imatrix_free(im);
 }
 

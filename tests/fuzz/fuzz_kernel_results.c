@@ -1,16 +1,32 @@
 /* SPDX-License-Identifier: MIT
  *
  * fuzz_kernel_results.c - results of google-benchmark, as `bench kernels` reads them
+ *
+ * A name that is a case's is that case again after it was written.
  */
+#include <string.h>
+
 #include "harness/measure/kernels/kernel_case.h"
 #include "harness/measure/kernels/kernel_result.h"
 #include "tests/fuzz/support/mutate.h"
 #include "tests/fuzz/support/oracle.h"
 
+static void check_case(const char *name)
+{
+    struct kernel_case c, again;
+    struct kernel_name written;
+
+    if (!kernel_case_parse(&c, name))
+        return;
+    written = kernel_case_name(&c);
+    if (!kernel_case_parse(&again, written.text) ||
+        strcmp(kernel_case_name(&again).text, written.text) != 0)
+        fuzz_fail("the case %s is written as %s", name, written.text);
+}
+
 static void read_results(const uint8_t *data, size_t size)
 {
     struct kernel_results r;
-    struct kernel_case c;
     struct err err = ERR_INIT;
 
     if (!fuzz_accepted(kernel_results_read(&r, fuzz_file("k.json", data, size), &err),
@@ -21,7 +37,7 @@ static void read_results(const uint8_t *data, size_t size)
 
         if (!found || !r.v[i].name)
             fuzz_fail("a result is not found by its name");
-        kernel_case_parse(&c, r.v[i].name);
+        check_case(r.v[i].name);
     }
     kernel_results_free(&r);
 }

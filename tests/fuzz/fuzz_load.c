@@ -14,9 +14,10 @@
 #include "tests/fuzz/support/mutate.h"
 #include "tests/fuzz/support/oracle.h"
 
-/* The first line is the header's, the rest the body, `step` bytes at a time. */
-static void reply(struct load_record *r, const uint8_t *data, size_t size, size_t step,
-                  bool is_vector)
+/* The first line is the header's, the rest the body, `step` bytes at a time. Returns
+ * the answer as a message. */
+static json_t *reply(struct load_record *r, const uint8_t *data, size_t size,
+                     size_t step, bool is_vector)
 {
     const char *text = (const char *)data;
     const char *end = size ? memchr(text, '\n', size) : NULL;
@@ -28,7 +29,7 @@ static void reply(struct load_record *r, const uint8_t *data, size_t size, size_
                       type[] = "Content-Type: text/event-stream";
 
     if (!p)
-        return;
+        fuzz_fail("no memory for a reply");
     *r = (struct load_record){
         .n_requested = 100, .n_prompt = -1, .n_tokens = -1, .n_cached = -1};
     load_reply_begin(p, r);
@@ -48,10 +49,10 @@ static void reply(struct load_record *r, const uint8_t *data, size_t size, size_
     message = answer_message(&answer);
     if (!message)
         fuzz_fail("an answer is no message");
-    json_decref(message);
     answer_free(&answer);
     load_reply_free(p);
     free(p);
+    return message;
 }
 
 static void read_times(const struct load_texts *texts)
@@ -90,13 +91,16 @@ static void read_reply(const uint8_t *data, size_t size)
 
     const bool is_vector = size && data[size - 1] == '}';
 
-    reply(&whole, data, size, size + 1, is_vector);
-    reply(&parts, data, size, 7, is_vector);
-    if (whole.end != parts.end || whole.n_pieces != parts.n_pieces ||
-        whole.n_tokens != parts.n_tokens || whole.n_prompt != parts.n_prompt ||
-        whole.n_cached != parts.n_cached || whole.http_status != parts.http_status ||
-        strcmp(whole.why, parts.why))
+    json_t *at_once = reply(&whole, data, size, size + 1, is_vector);
+    json_t *in_parts = reply(&parts, data, size, 7, is_vector);
+
+    if (!json_equal(at_once, in_parts) || whole.end != parts.end ||
+        whole.n_pieces != parts.n_pieces || whole.n_tokens != parts.n_tokens ||
+        whole.n_prompt != parts.n_prompt || whole.n_cached != parts.n_cached ||
+        whole.http_status != parts.http_status || strcmp(whole.why, parts.why))
         fuzz_fail("in parts it says '%s', whole '%s'", parts.why, whole.why);
+    json_decref(at_once);
+    json_decref(in_parts);
     load_record_free(&whole);
     load_record_free(&parts);
     read_counts(data, size);

@@ -2,8 +2,10 @@
  *
  * fuzz_machine.c - machine.json of a sweep: its settings, and what it says of a machine
  *
- * Settings that are accepted are stored and read again.
+ * Settings and machines that are accepted are stored, and read again as the same.
  */
+#include <string.h>
+
 #include "harness/machine/machine_key.h"
 #include "harness/rows/result_set.h"
 #include "harness/measure/sweep/sweep.h"
@@ -17,12 +19,16 @@ static void read_settings(const json_t *stored)
 
     if (!fuzz_accepted(sweep_settings_from_json(&s, stored, &err), &err))
         return;
-    json_t *object = sweep_settings_json(&s);
+    json_t *object = sweep_settings_json(&s), *second;
 
     if (!fuzz_accepted(sweep_settings_from_json(&again, object, &err), &err))
         fuzz_fail("our own writing is refused");
+    second = sweep_settings_json(&again);
+    if (!json_equal(object, second))
+        fuzz_fail("settings are read as others: %s", json_dumps(second, 0));
     sweep_settings_free(&again);
     sweep_settings_free(&s);
+    json_decref(second);
     json_decref(object);
 }
 
@@ -37,8 +43,10 @@ static void read_key(const json_t *topology)
 
     if (!machine_key_from_json(&again, object))
         fuzz_fail("our own writing is refused");
+    if (memcmp(&key, &again, sizeof key) != 0 ||
+        machine_key_hash(&key) != machine_key_hash(&again))
+        fuzz_fail("a machine is read as another");
     machine_key_same(&key, &again, why, sizeof why);
-    machine_key_hash(&key);
     json_decref(object);
 }
 

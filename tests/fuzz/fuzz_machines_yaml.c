@@ -17,12 +17,16 @@ static void read_machines(const uint8_t *data, size_t size)
     struct err err = ERR_INIT;
 
     if (fuzz_accepted(cpus_load(&cpus, path, &err), &err)) {
-        cpus_find(&cpus, cpus.v[0].name, &cpu, &err);
+        if (!cpus_find(&cpus, cpus.v[0].name, &cpu, &err) &&
+            !(cpu_read_gbps(cpu, 2) >= 0 && cpu_read_gbps(cpu, 2) <= cpu->peak_gbps))
+            fuzz_fail("a CPU reads %g GB/s", cpu_read_gbps(cpu, 2));
         cpus_free(&cpus);
     }
     err_clear(&err);
     if (fuzz_accepted(shares_load(&shares, path, &err), &err)) {
-        shares_expect(&shares, &want, &band);
+        if (shares_expect(&shares, &want, &band) &&
+            !(band.lo > 0 && band.lo <= band.mid && band.mid <= band.hi))
+            fuzz_fail("expected are %g, %g, %g", band.lo, band.mid, band.hi);
         shares_free(&shares);
     }
 }

@@ -14,6 +14,9 @@ static void read_prices(const uint8_t *data, size_t size)
 
     if (!fuzz_accepted(prices_load(&prices, path, &err), &err))
         return;
+    for (size_t i = 0; i < prices.n; i++)
+        if (!(prices.v[i].per_hour >= 0 && prices.v[i].per_hour < 1e300))
+            fuzz_fail("a price of %g", prices.v[i].per_hour);
     prices_find(&prices, "zen5-2vcpu-busy");
     prices_free(&prices);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * fuzz_sweep_yaml.c - the settings of a sweep, as YAML
+ *
+ * What is accepted is read as the same from the JSON that is stored of it.
  */
 #include <string.h>
 
@@ -8,6 +10,26 @@
 #include "tests/fuzz/support/mutate.h"
 #include "tests/fuzz/support/oracle.h"
 #include "tests/fuzz/support/small_machine.h"
+
+static void store(struct sweep_settings *s)
+{
+    static const char *const model = "m";
+    json_t *object, *second;
+    struct sweep_settings again;
+    struct err err = ERR_INIT;
+
+    if (!s->n_models && sweep_set_models(s, &model, 1, "models", &err))
+        fuzz_fail("no model can be given: %s", err.msg);
+    object = sweep_settings_json(s);
+    if (!fuzz_accepted(sweep_settings_from_json(&again, object, &err), &err))
+        fuzz_fail("our own writing is refused: %s", json_dumps(object, 0));
+    second = sweep_settings_json(&again);
+    if (!json_equal(object, second))
+        fuzz_fail("settings are read as others: %s", json_dumps(second, 0));
+    sweep_settings_free(&again);
+    json_decref(second);
+    json_decref(object);
+}
 
 static void read_settings(const uint8_t *data, size_t size)
 {
@@ -18,7 +40,8 @@ static void read_settings(const uint8_t *data, size_t size)
     memset(&s, 0, sizeof s);
     if (!fuzz_accepted(sweep_settings_init(&s, small_machine(), &err), &err))
         fuzz_fail("no default settings");
-    fuzz_accepted(sweep_config_load(&s, path, small_machine(), &err), &err);
+    if (fuzz_accepted(sweep_config_load(&s, path, small_machine(), &err), &err))
+        store(&s);
     sweep_settings_free(&s);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * fuzz_template.c - chat templates: compiled and run on a conversation with tools
+ * fuzz_template.c - chat templates: compiled and run on a conversation with tools, twice
+ * with the same result
  */
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,19 @@ static void check(const struct jinja_text *t)
         abort();
 }
 
+/* Rendered once more, it is the same. */
+static void render_again(const struct jinja *j, const struct jinja_text *first)
+{
+    struct err err = ERR_INIT;
+    struct jinja_text again;
+
+    if (!fuzz_accepted(jinja_render(j, own(), conversation(), 0, &again, &err), &err) ||
+        again.len != first->len || again.n_own != first->n_own ||
+        memcmp(again.text, first->text, first->len) != 0)
+        fuzz_fail("a second rendering is another");
+    jinja_text_free(&again);
+}
+
 static void read_template(const uint8_t *data, size_t size)
 {
     struct err err = ERR_INIT;
@@ -62,6 +76,7 @@ static void read_template(const uint8_t *data, size_t size)
         if (fuzz_accepted(jinja_render(j, own(), conversation(), 0, &out, &err),
                           &err)) {
             check(&out);
+            render_again(j, &out);
             jinja_text_free(&out);
         }
     }

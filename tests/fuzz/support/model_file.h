@@ -20,7 +20,7 @@ static inline void *image_copy(const void *data, size_t size)
 {
     void *image = NULL;
 
-    if (posix_memalign(&image, 64, size))
+    if (!data || posix_memalign(&image, 64, size))
         fuzz_fail("no memory for an image of %zu bytes", size);
     memcpy(image, data, size);
     return image;
@@ -49,26 +49,32 @@ static inline uint64_t image_read_metadata(const struct gguf *g)
     return sum;
 }
 
-/* Every row of a tensor in panels, by reading one, some and all. */
+/* Every row of a tensor in panels, by reading all, and some after the other. */
 static inline uint64_t image_read_panels(const struct gguf *g,
                                          const struct gguf_tensor *t)
 {
     const uint64_t n_rows = t->n_elems / t->ne[0], some = n_rows / 3 + 1;
+    const uint64_t row_bytes = t->bytes / n_rows;
     unsigned char *rows = malloc((size_t)t->bytes + 1);
+    unsigned char *all = malloc((size_t)t->bytes + 1);
     struct err err = ERR_INIT;
     uint64_t sum = 0;
 
-    if (!rows)
+    if (!rows || !all)
         fuzz_fail("no memory for a tensor of %zu bytes", (size_t)t->bytes);
     if (t->panel_rows > t->ne[1] || t->panel_rows % KERN_PANEL_ROWS)
         fuzz_fail("%d of %d rows in panels", (int)t->panel_rows, (int)t->ne[1]);
-    for (uint64_t row = 0; row < n_rows; row += some) {
-        const uint64_t n = n_rows - row < some ? n_rows - row : some;
+    if (fuzz_accepted(gguf_read_rows(g, t, 0, n_rows, false, all, &err), &err)) {
+        for (uint64_t row = 0; row < n_rows; row += some) {
+            const uint64_t n = n_rows - row < some ? n_rows - row : some;
 
-        if (!fuzz_accepted(gguf_read_rows(g, t, row, n, false, rows, &err), &err))
-            break;
-        sum += rows[0];
+            if (!fuzz_accepted(gguf_read_rows(g, t, row, n, false, rows, &err), &err) ||
+                memcmp(rows, all + row * row_bytes, n * row_bytes) != 0)
+                fuzz_fail("row %zu is another than among all", (size_t)row);
+        }
+        sum += all[0];
     }
+    free(all);
     free(rows);
     return sum;
 }
@@ -90,6 +96,33 @@ static inline uint64_t image_read_tensors(const struct gguf *g)
             sum += image_read_panels(g, t);
     }
     return sum;
+}
+
+/* The same text cut by other functions: within a number of tokens, and with all of it
+ * a marker. */
+static inline void image_cut_again(const struct tokenizer *t, const char *text,
+                                   size_t len, bool special, const int32_t *ids,
+                                   size_t n)
+{
+    const struct tokenizer_span span = {0, len};
+    const struct tokenizer_markers all = {&span, 1, ""};
+    struct err err = ERR_INIT;
+    int32_t *again;
+    size_t n_again = 0;
+
+    if (n && (!fuzz_accepted(tokenizer_encode_up_to(t, text, len, true, special, n - 1,
+                                                    &again, &n_again, &err),
+                             &err) ||
+              again || n_again < n))
+        fuzz_fail("%zu tokens are %zu within %zu", n, n_again, n - 1);
+    if (!special)
+        return;
+    if (!fuzz_accepted(tokenizer_encode_marked(t, text, len, true, &all, n, &again,
+                                               &n_again, &err),
+                       &err) ||
+        n_again != n || (n && memcmp(ids, again, n * sizeof *ids) != 0))
+        fuzz_fail("%zu tokens are others as a marker, %zu", n, n_again);
+    free(again);
 }
 
 /* The vocabulary of g on a text, whole and back. */
@@ -114,6 +147,8 @@ static inline void image_use_tokenizer(const struct gguf *g, const char *text,
                           tokenizer_n_vocab(t));
             tokenizer_piece(t, ids[i], piece, sizeof piece);
         }
+        if (len <= 4096)
+            image_cut_again(t, text, len, special, ids, n);
         free(ids);
     }
     tokenizer_close(t);
