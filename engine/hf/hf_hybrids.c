@@ -353,10 +353,12 @@ static enum status put_pattern(struct hf_config *c, const char *pattern, int64_t
                                struct err *err)
 {
     const size_t n = (size_t)c->n_layers;
-    int32_t *kv = calloc(2 * n + 1, sizeof *kv), *width = kv + n;
+    int32_t *kv = calloc(2 * n + 1, sizeof *kv);
 
     if (!kv)
         return err_set(err, ST_NO_MEMORY, "no memory for %zu layers", n);
+    int32_t *width = kv + n;
+
     for (size_t i = 0; i < n; i++) {
         kv[i] = pattern[i] == '*' ? (int32_t)c->n_kv_heads : 0;
         width[i] = strchr("-E", pattern[i]) ? (int32_t)ff : 0;

@@ -74,10 +74,11 @@ enum status modelref_expand(const char *const *texts, size_t n, struct str_list 
         n_all += count(texts[i], &n_bytes);
     }
     const char **v = malloc(n_all * sizeof *v + n_bytes + 1);
-    char *to = (char *)(v + n_all);
 
     if (!v)
         return err_set(err, ST_NO_MEMORY, "no memory for %zu models", n_all);
+    char *to = (char *)(v + n_all);
+
     for (size_t i = 0; i < n; i++) {
         const char *list = modelref_list_of(texts[i]);
         const int shared = list ? (int)(list - texts[i]) : (int)strlen(texts[i]);

@@ -38,12 +38,14 @@ static enum status measure(struct history_line *line, const double *v, size_t i,
 enum status history_line_find(struct history_line *line, struct err *err)
 {
     struct change found[HISTORY_MAX_CHANGES];
-    double *v = malloc(2 * line->n * sizeof *v + 1), *logs = v + line->n;
+    double *v = malloc(2 * line->n * sizeof *v + 1);
     enum status st;
 
     if (!v)
         return err_set(err, ST_NO_MEMORY, "no memory for a history of %zu values",
                        line->n);
+    double *logs = v + line->n;
+
     for (size_t i = 0; i < line->n; i++) {
         v[i] = line->v[i].v;
         logs[i] = log(v[i]);
