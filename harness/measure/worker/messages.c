@@ -4,10 +4,47 @@
  */
 #include "harness/measure/worker/messages.h"
 
+#include <string.h>
+
+#include "engine/base/json_read.h"
+#include "engine/base/utf8.h"
 #include "harness/machine/memory_reserve.h"
 #include "harness/machine/probe.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
+
+/* ---- lines ----------------------------------------------------------------------- */
+
+static void make_harmless(json_t *value)
+{
+    const char *text = json_string_value(value);
+    char harmless[2048];
+    const char *key;
+    json_t *member;
+    size_t i;
+
+    if (text) {
+        utf8_harmless(harmless, sizeof harmless, text, json_string_length(value));
+        if (strcmp(harmless, text) != 0)
+            json_string_set(value, harmless);
+    }
+    json_object_foreach(value, key, member)
+    {
+        make_harmless(member);
+    }
+    json_array_foreach(value, i, member)
+    {
+        make_harmless(member);
+    }
+}
+
+json_t *message_read(const char *line, size_t len)
+{
+    json_t *message = json_try(line, len, (struct json_limit){len, len}, 0);
+
+    make_harmless(message);
+    return message;
+}
 
 /* ---- requests -------------------------------------------------------------------- */
 

@@ -54,6 +54,10 @@
 /* "turn" of the greeting: the same for "open" and "take". */
 #define WORKER_OPEN_PROTOCOL 1
 
+/* A line of the other side, whose texts are made harmless, since they are printed and
+ * stored. NULL: it is no JSON. */
+json_t *message_read(const char *line, size_t len);
+
 /* ---- requests about a point ------------------------------------------------------ */
 
 struct point_request {

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/format.h"
+
 static bool is_int8(const struct slm_profile_row *row)
 {
     return row->fmt != KERN_N_FMT && row->fmt != KERN_FMT_f32 &&
@@ -78,8 +80,8 @@ void point_profile_from_json(struct point_profile *p, const json_t *object)
                         &r->wait_ms, "bytes", &r->bytes, "macs", &r->macs, "int8",
                         &int8))
             continue;
-        snprintf(r->op, sizeof r->op, "%s", op);
-        snprintf(r->weights, sizeof r->weights, "%s", weights);
+        text_harmless(r->op, sizeof r->op, op);
+        text_harmless(r->weights, sizeof r->weights, weights);
         r->is_int8 = int8;
         p->n_rows++;
     }

@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
-#include "engine/base/json_read.h"
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/patience.h"
 #include "harness/base/parse.h"
 #include "harness/machine/fence/fence.h"
+#include "harness/measure/worker/messages.h"
 
 #define TICK_MS     200
 #define LOOK_S      1.0
@@ -108,7 +108,7 @@ static enum status has_died(struct worker_client *c, const char *doing, struct e
 static void read_line(void *arg, const char *line, size_t len)
 {
     struct worker_client *c = arg;
-    json_t *message = json_try(line, len, (struct json_limit){len, len}, 0);
+    json_t *message = message_read(line, len);
     const json_t *phase = json_object_get(message, "phase");
     const bool answers = json_object_get(message, "done") ||
                          json_object_get(message, "error") || !c->hello || !c->p.hear ||

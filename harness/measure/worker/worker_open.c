@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "harness/base/format.h"
 #include "harness/rows/settings/setting.h"
 
 int worker_n_threads(const struct worker_open *o)
@@ -167,9 +168,9 @@ enum status worker_ready_from_json(struct worker_ready *r, const json_t *object,
             return err_set(err, ST_USAGE, "a load time that is not above 0");
     }
     out.weight_bytes = (uint64_t)weight_bytes;
-    snprintf(out.quant, sizeof out.quant, "%s", quant);
-    snprintf(out.isa, sizeof out.isa, "%s", isa);
-    snprintf(out.residency, sizeof out.residency, "%s", residency);
+    text_harmless(out.quant, sizeof out.quant, quant);
+    text_harmless(out.isa, sizeof out.isa, isa);
+    text_harmless(out.residency, sizeof out.residency, residency);
     *r = out;
     return ST_OK;
 }

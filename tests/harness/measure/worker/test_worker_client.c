@@ -258,6 +258,27 @@ static void a_wait_for_a_quota_is_no_silence(void **state)
     sandbox_destroy(sandbox);
 }
 
+/* Its texts are printed: none clears the screen. */
+static void its_texts_are_harmless(void **state)
+{
+    struct worker_client c;
+    struct got got;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(
+        play(&c, NULL,
+             "printf '%s\\n' '{\"version\": \"9\\u001b[2J\"}'; read line\n"
+             "printf '%s\\n' '{\"phase\": \"a\\u0007b\", \"fraction\": 0.5}' "
+             "'{\"error\": \"c\\u001b[2Jd\", \"code\": 2}'\nexit 2",
+             true, &got, &err),
+        (enum status)2);
+    assert_string_equal(c.version, "9\\x1b[2J");
+    assert_string_equal(got.phase, "a\\x07b");
+    assert_string_equal(c.error, "c\\x1b[2Jd");
+    worker_client_close(&c);
+}
+
 static void it_says_nonsense(void **state)
 {
     static const char *const scripts[] = {HELLO "echo 'what a nice day'; read line",
@@ -286,6 +307,7 @@ int main(void)
         cmocka_unit_test(it_spins),
         cmocka_unit_test(a_wait_for_a_quota_is_no_silence),
         cmocka_unit_test(a_stop_of_both_is_no_silence),
+        cmocka_unit_test(its_texts_are_harmless),
         cmocka_unit_test(it_says_nonsense),
     };
 
