@@ -3,9 +3,11 @@
  * fuzz_request.c - bodies of requests to `bench serve`
  *
  * The first byte names one of eight kinds. What is read is within its ranges;
- * what is refused has a status and a message that is JSON.
+ * what is refused has a status and a message that is JSON. A request that is read is
+ * the same from its own JSON, in which others' APIs are translated.
  */
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/serve/api/api_request.h"
@@ -78,6 +80,27 @@ static enum api_kind kind_of(uint8_t byte)
     return byte & 2 ? API_TEMPLATE : byte & 1 ? API_CHAT : API_COMPLETION;
 }
 
+static void read_again(const struct api_request *r)
+{
+    char *text = json_dumps(r->root, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    struct refusal refusal = {0};
+    struct api_request again;
+
+    if (!text)
+        return; /* jansson writes no U+0000 in keys */
+    if (!api_request_read(&again, r->kind, text, strlen(text), N_VOCAB, &refusal))
+        fuzz_fail("its own JSON is refused: %s", text);
+    if ((r->conversation && !json_equal(r->conversation, again.conversation)) ||
+        r->n != again.n || r->n_prompts != again.n_prompts ||
+        r->max_tokens != again.max_tokens || r->n_stops != again.n_stops ||
+        r->tools.n != again.tools.n || r->tools.n_allowed != again.tools.n_allowed ||
+        r->format != again.format || r->tools.choice != again.tools.choice ||
+        r->max_thought != again.max_thought)
+        fuzz_fail("its own JSON is another request: %s", text);
+    api_request_free(&again);
+    free(text);
+}
+
 static void read_body(const uint8_t *data, size_t size)
 {
     struct refusal refusal = {0};
@@ -88,6 +111,7 @@ static void read_body(const uint8_t *data, size_t size)
     if (api_request_read(&r, kind_of(data[0]), (const char *)data + 1, size - 1,
                          N_VOCAB, &refusal)) {
         check_read(&r);
+        read_again(&r);
         api_request_free(&r);
     } else {
         check_refusal(&refusal);
