@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * fuzz_template.c - chat templates: compiled and run on a conversation with tools, twice
- * with the same result
+ * fuzz_template.c - chat templates: compiled and run twice on a conversation with tools
  */
 #include <stdlib.h>
 #include <string.h>
