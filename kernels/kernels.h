@@ -81,10 +81,11 @@ enum kern_kv kern_kv_by_name(const char *name);
 /* In blocks with a scale; else floats of 16 bits. */
 bool kern_kv_is_quantised(enum kern_kv kv);
 
-/* Bytes of one activation column of k elements, a multiple of 64, so that columns stored
- * one after another all start on a cache line. Of quants an odd number of lines: the
- * same bytes of 16 columns, which a tile of AMX loads, are then in 16 sets of the first
- * cache, where those of k = 14336 would be in one (a column of exactly 16 KiB). */
+/* Bytes of one activation column of k elements, a multiple of 64, so that columns
+ * stored one after another all start on a cache line. Quants take an odd number of
+ * lines: the same bytes of 16 columns, which a tile of AMX loads, are then in 16 sets
+ * of the first cache, where those of k = 14336 would be in one (a column of exactly 16
+ * KiB). */
 size_t kern_act_bytes(enum kern_act act, size_t k);
 
 /* ---- operations --------------------------------------------------------- */
