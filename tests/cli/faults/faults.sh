@@ -29,8 +29,8 @@ if ! is_full; then
     exit 0
 fi
 
-# Side by side; SLM_TEST_FAULTS takes some of them, SLM_TEST_SHARD a part of each. All
-# together take some 16 hours, a shard of .github/workflows/full.yml two hours and less.
+# Side by side; SLM_TEST_FAULTS takes some of them, SLM_TEST_SHARD a part of each. A
+# shard of .github/workflows/full.yml takes two hours and less.
 declare -A jobs=(
     [gate]="distinct gate" [sweep]="distinct sweep" [resume]="distinct resume,probe,plot" [serve]="every serve"
     [decode]="every decode,generate" [files]="every quantize,pack,imatrix,convert,occupied,chosen,quality,plan"
