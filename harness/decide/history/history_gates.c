@@ -13,6 +13,7 @@
 #include "harness/base/array.h"
 #include "harness/base/format.h"
 #include "harness/base/hash.h"
+#include "harness/base/order.h"
 #include "harness/decide/history/history_db_impl.h"
 
 #define SQL_MAX 4096
@@ -331,11 +332,10 @@ static enum status add_row(struct history_gates *gates, size_t *cap, sqlite3_stm
 static int by_time(const void *x, const void *y)
 {
     const struct history_gate *a = x, *b = y;
-    int order = strcmp(a->utc, b->utc);
 
-    if (!order)
-        order = strcmp(a->gate, b->gate);
-    return order ? order : strcmp(a->measure, b->measure);
+    ORDER_BY(strcmp(a->utc, b->utc));
+    ORDER_BY(strcmp(a->gate, b->gate));
+    return strcmp(a->measure, b->measure);
 }
 
 static enum status read_rows(struct history_gates *gates, sqlite3 *db, const char *path,

@@ -134,7 +134,7 @@ static struct shown_figure commit_text(const struct history_report *r,
     return result_run_commit(run_at(r, line, i));
 }
 
-void history_report_counts(FILE *f, const struct history_report *r)
+static void print_counts(FILE *f, const struct history_report *r)
 {
     size_t n_changed = 0;
 
@@ -241,7 +241,7 @@ void history_report_print(FILE *f, const struct history_report *r)
         if (r->v[i].n_changes)
             print_line(f, r, &r->v[i]);
     print_commits(f, r, false);
-    history_report_counts(f, r);
+    print_counts(f, r);
 }
 
 static void print_cell(FILE *f, const char *text)
@@ -253,7 +253,7 @@ static void print_cell(FILE *f, const char *text)
 
 void history_report_markdown(FILE *f, const struct history_report *r)
 {
-    history_report_counts(f, r);
+    print_counts(f, r);
     fputc('\n', f);
     print_commits(f, r, true);
     if (!r->n_changes)
@@ -384,7 +384,7 @@ static void write_page(FILE *f, const void *arg)
 
     html_begin(f, "Where the history has changed");
     fputs("<p>", f);
-    history_report_counts(f, r);
+    print_counts(f, r);
     fputs("</p>\n", f);
     if (r->n_changes)
         put_changes(f, r);

@@ -55,8 +55,6 @@ void history_report_free(struct history_report *r);
 /* The changes of one line. Error: ST_NO_MEMORY. */
 enum status history_line_find(struct history_line *line, struct err *err);
 
-void history_report_counts(FILE *f, const struct history_report *r);
-
 void history_report_print(FILE *f, const struct history_report *r);
 void history_report_markdown(FILE *f, const struct history_report *r);
 json_t *history_report_json(const struct history_report *r);

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "harness/base/format.h"
+#include "harness/base/order.h"
 #include "harness/stats/stats.h"
 #include "harness/rows/model_rows.h"
 #include "harness/rows/report_rows.h"
@@ -167,25 +168,18 @@ struct item {
 /* By model first, so that the series of a model stand together. */
 static int compare_rows(const struct row *a, const struct row *b)
 {
-    int order = row_compare(a, b, FIELD_MODEL);
-
-    if (!order)
-        order = row_compare(a, b, FIELD_SETTING);
-    return order ? order : is_tuned(a) - is_tuned(b);
+    ORDER_BY(row_compare(a, b, FIELD_MODEL));
+    ORDER_BY(row_compare(a, b, FIELD_SETTING));
+    return is_tuned(a) - is_tuned(b);
 }
 
 static int compare_items(const void *x, const void *y)
 {
     const struct item *a = x, *b = y;
-    int order;
 
-    if (a->machine != b->machine)
-        return a->machine < b->machine ? -1 : 1;
-    order = compare_rows(a->row, b->row);
-    if (order)
-        return order;
-    if (a->run != b->run)
-        return a->run < b->run ? -1 : 1;
+    ORDER_BY((a->machine > b->machine) - (a->machine < b->machine));
+    ORDER_BY(compare_rows(a->row, b->row));
+    ORDER_BY((a->run > b->run) - (a->run < b->run));
     return (a->at > b->at) - (a->at < b->at);
 }
 
@@ -256,9 +250,9 @@ static double run_value(const struct item *items, size_t n,
 static int compare_values(const void *x, const void *y)
 {
     const struct series_value *a = x, *b = y;
-    const int order = strcmp(a->utc, b->utc);
 
-    return order ? order : (a->run > b->run) - (a->run < b->run);
+    ORDER_BY(strcmp(a->utc, b->utc));
+    return (a->run > b->run) - (a->run < b->run);
 }
 
 double series_seconds(const char *utc)
