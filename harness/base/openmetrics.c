@@ -4,7 +4,6 @@
  */
 #include "harness/base/openmetrics.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "engine/base/utf8.h"

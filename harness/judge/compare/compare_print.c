@@ -6,7 +6,6 @@
 
 #include <math.h>
 
-#include "harness/base/choice.h"
 #include "harness/base/format.h"
 #include "harness/base/json_number.h"
 #include "harness/rows/report_rows.h"

@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "engine/base/random.h"
 #include "harness/stats/stats.h"

@@ -4,7 +4,6 @@
  */
 #include "harness/measure/engines/launch.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

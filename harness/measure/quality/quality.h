@@ -31,7 +31,6 @@
 #include "harness/measure/quality/quality_text.h"
 #include "harness/rows/row.h"
 #include "harness/measure/session/session.h"
-#include "kernels/kernels.h"
 
 struct quality_settings {
     const char *const *models; /* [n_models], n_models >= 1 */

@@ -4,8 +4,6 @@
  */
 #include "harness/measure/worker/worker_open.h"
 
-#include <stdio.h>
-
 #include "harness/base/format.h"
 #include "harness/rows/settings/setting.h"
 

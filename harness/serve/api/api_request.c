@@ -4,7 +4,6 @@
  */
 #include "harness/serve/api/api_request.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
  * Source: the README of llama.cpp's server, for the names of fields.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "engine/base/utf8.h"
 #include "harness/serve/http/answer_impl.h"

@@ -10,8 +10,6 @@
 #ifndef SLM_HARNESS_SERVE_HTTP_APIKEYS_H
 #define SLM_HARNESS_SERVE_HTTP_APIKEYS_H
 
-#include <stddef.h>
-
 #include "engine/base/status.h"
 
 #define APIKEYS_MAX      1024

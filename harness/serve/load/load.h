@@ -18,7 +18,6 @@
 
 #include <stdbool.h>
 #include <stdio.h>
-#include <jansson.h>
 
 #include "engine/base/status.h"
 #include "harness/base/options.h"

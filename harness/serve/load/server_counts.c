@@ -5,7 +5,6 @@
 #include "harness/serve/load/server_counts.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MAX_COUNT 1e15 /* a larger number is no count */

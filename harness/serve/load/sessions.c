@@ -5,7 +5,6 @@
 #include "harness/serve/load/sessions.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

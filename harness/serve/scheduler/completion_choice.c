@@ -4,7 +4,6 @@
  * and what the model itself thought of it
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/array.h"

@@ -6,7 +6,6 @@
 
 #include <stdlib.h>
 
-#include "engine/base/clock.h"
 #include "engine/text/chat.h"
 #include "harness/serve/scheduler/scheduler_impl.h"
 

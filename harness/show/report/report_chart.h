@@ -13,7 +13,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "engine/base/status.h"
 #include "harness/rows/report_rows.h"
 #include "harness/chart/plot.h"
 
