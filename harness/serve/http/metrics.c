@@ -10,6 +10,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "harness/base/sysfile.h"
+
 static const char *const routes[N_ROUTES] = {"/v1/completions",
                                              "/v1/chat/completions",
                                              "/v1/messages",
@@ -180,13 +182,11 @@ static void put_scheduler(struct textbuf *out, const struct scheduler_stats *s)
 
 static double resident_bytes(void)
 {
-    FILE *f = fopen("/proc/self/statm", "re");
-    unsigned long long all, resident = 0;
+    unsigned long long resident = 0;
+    char text[128];
 
-    if (f && fscanf(f, "%llu %llu", &all, &resident) != 2)
-        resident = 0;
-    if (f)
-        fclose(f);
+    if (sysfile_read("", "/proc/self/statm", text, sizeof text) > 0)
+        sscanf(text, "%*u %llu", &resident);
     return (double)resident * (double)sysconf(_SC_PAGESIZE);
 }
 
