@@ -114,6 +114,17 @@ char *sysfile_read_all(const char *root, const char *path)
     return buf;
 }
 
+const char *sysfile_stat(const char *root, const char *process, char *buf, size_t cap)
+{
+    const char *name_end = NULL;
+    char path[64];
+
+    snprintf(path, sizeof path, "/proc/%s/stat", process);
+    if (sysfile_read(root, path, buf, cap) > 0)
+        name_end = strrchr(buf, ')');
+    return name_end ? name_end + 1 : NULL;
+}
+
 /* strtoull() that rejects signs; "max" is the largest number. */
 static bool parse_u64(const char *text, uint64_t *value)
 {

@@ -29,6 +29,11 @@ long sysfile_read(const char *root, const char *path, char *buf, size_t cap);
  * malloc'ed string, at most 16 MiB of the file, or NULL. */
 char *sysfile_read_all(const char *root, const char *path);
 
+/* What /proc/PROCESS/stat, of "self", "12" or "12/task/13", has behind the name (which
+ * may hold blanks and parentheses): its fields from the third on, in buf[cap]. NULL: it
+ * cannot be read. */
+const char *sysfile_stat(const char *root, const char *process, char *buf, size_t cap);
+
 /* A decimal number at the start of the file; false: no number. "max" and
  * numbers too large for 64 bits read as UINT64_MAX. */
 bool sysfile_u64(const char *root, const char *path, uint64_t *value);

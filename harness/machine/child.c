@@ -286,20 +286,15 @@ void child_kill(const struct child *c)
         kill(c->keeper, KEEPER_END);
 }
 
-/* Fields 3, 14 and 15 of a stat of /proc, counted behind the name's closing
- * parenthesis, as the name may hold blanks and parentheses. */
-static char read_stat(const char *path, uint64_t *ticks)
+/* Fields 3, 14 and 15 of a process' or thread's stat. */
+static char read_stat(const char *process, uint64_t *ticks)
 {
     unsigned long long user, system;
     char text[1024], state;
-    const char *behind;
+    const char *stat = sysfile_stat("", process, text, sizeof text);
 
-    if (sysfile_read("", path, text, sizeof text) <= 0)
-        return 0;
-    behind = strrchr(text, ')');
-    if (!behind ||
-        sscanf(behind + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu",
-               &state, &user, &system) != 3)
+    if (!stat || sscanf(stat, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu",
+                        &state, &user, &system) != 3)
         return 0;
     *ticks = user + system;
     return state;
@@ -307,23 +302,23 @@ static char read_stat(const char *path, uint64_t *ticks)
 
 bool child_wants_cpu(const struct child *c, double *cpu_s)
 {
-    char process[40], path[320];
+    char folder[40], process[320];
     uint64_t ticks = 0, of_thread;
     bool wants = false;
     DIR *d;
 
-    snprintf(process, sizeof process, "/proc/%ld/task", (long)c->pid);
-    d = c->pid > 0 ? opendir(process) : NULL;
+    snprintf(folder, sizeof folder, "/proc/%ld/task", (long)c->pid);
+    d = c->pid > 0 ? opendir(folder) : NULL;
     for (const struct dirent *e; d && (e = readdir(d)) != NULL;) {
-        snprintf(path, sizeof path, "%s/%s/stat", process, e->d_name);
+        snprintf(process, sizeof process, "%ld/task/%s", (long)c->pid, e->d_name);
         if (e->d_name[0] != '.')
-            wants |= read_stat(path, &of_thread) == 'R';
+            wants |= read_stat(process, &of_thread) == 'R';
     }
     if (d)
         closedir(d);
     /* That of the whole process has the time of threads that have ended, too. */
-    snprintf(path, sizeof path, "/proc/%ld/stat", (long)c->pid);
-    read_stat(path, &ticks);
+    snprintf(process, sizeof process, "%ld", (long)c->pid);
+    read_stat(process, &ticks);
     *cpu_s = (double)ticks / (double)sysconf(_SC_CLK_TCK);
     return wants;
 }

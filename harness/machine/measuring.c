@@ -20,6 +20,7 @@
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/progress.h"
+#include "harness/base/sysfile.h"
 
 #define AGAIN_US   100000
 #define REMIND_NS  60000000000u
@@ -89,19 +90,13 @@ static long holder(int fd)
 /* The parent of a process; 0: not known. */
 static long parent_of(long pid)
 {
-    char path[40], text[512] = "";
-    const char *end;
-    long parent = 0;
-    FILE *f;
+    char process[24], text[512];
+    const char *stat;
+    long parent;
 
-    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
-    f = fopen(path, "re");
-    if (f) {
-        text[fread(text, 1, sizeof text - 1, f)] = '\0';
-        fclose(f);
-    }
-    end = strrchr(text, ')'); /* of its name, which may hold blanks */
-    return end && sscanf(end + 1, " %*c %ld", &parent) == 1 ? parent : 0;
+    snprintf(process, sizeof process, "%ld", pid);
+    stat = sysfile_stat("", process, text, sizeof text);
+    return stat && sscanf(stat, " %*c %ld", &parent) == 1 ? parent : 0;
 }
 
 /* Whether the holder has started this process, as a sweep starts the programs that it

@@ -6,7 +6,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "engine/base/clock.h"
 #include "harness/base/sysfile.h"
@@ -73,19 +72,13 @@ void memory_relief_end(struct memory_relief *r)
 #define REFAULTS_PER_S (UINT64_C(64) << 20)
 #define PAGE           4096
 
-/* Major faults of this process: the tenth field after its name, which may hold
- * anything, in brackets. */
 static uint64_t major_faults(const char *root)
 {
     char text[1024];
-    const char *name_end;
+    const char *stat = sysfile_stat(root, "self", text, sizeof text);
     unsigned long long n;
 
-    if (sysfile_read(root, "/proc/self/stat", text, sizeof text) <= 0)
-        return 0;
-    name_end = strrchr(text, ')');
-    return name_end && sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %llu",
-                              &n) == 1
+    return stat && sscanf(stat, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %llu", &n) == 1
                ? n
                : 0;
 }

@@ -21,19 +21,15 @@
 
 /* ---- names ----------------------------------------------------------------------- */
 
-/* Field 22 of /proc/<pid>/stat, counted behind the name's closing parenthesis (the
- * name may hold blanks and parentheses); 0 when there is no such process. */
+/* Field 22 of /proc/<pid>/stat; 0 when there is no such process. */
 static unsigned long long start_time(const char *root, const char *who)
 {
-    char path[64], text[1024];
+    char text[1024];
+    const char *p = sysfile_stat(root, who, text, sizeof text);
     unsigned long long start = 0;
 
-    snprintf(path, sizeof path, "/proc/%s/stat", who);
-    if (sysfile_read(root, path, text, sizeof text) <= 0)
-        return 0;
-    const char *p = strrchr(text, ')');
-    for (int field = 2; p && field < 22; field++)
-        p = (p = strchr(p + 1, ' ')) ? p : NULL;
+    for (int field = 3; p && field < 22; field++)
+        p = strchr(p + 1, ' ');
     return p && sscanf(p, " %llu", &start) == 1 ? start : 0;
 }
 

@@ -6,7 +6,6 @@
 
 #include <dirent.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "harness/base/sysfile.h"
 
@@ -94,17 +93,11 @@ static uint64_t peak_kib(const char *root, const char *pid)
 
 static bool is_of_group(const char *root, const char *pid, pid_t group)
 {
-    FILE *f = open_of(root, pid, "stat");
     char text[1024];
-    const size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-    const char *behind;
-    int own = 0;
+    const char *stat = sysfile_stat(root, pid, text, sizeof text);
+    int own;
 
-    if (f)
-        fclose(f);
-    text[n] = '\0';
-    behind = strrchr(text, ')'); /* the name may hold blanks and parentheses */
-    return behind && sscanf(behind + 1, " %*c %*d %d", &own) == 1 && own == group;
+    return stat && sscanf(stat, " %*c %*d %d", &own) == 1 && own == group;
 }
 
 uint64_t launch_memory(const char *root, pid_t group)

@@ -7,11 +7,11 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "engine/base/clock.h"
+#include "harness/base/array.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/sysfile.h"
 #include "harness/machine/noise.h"
@@ -24,23 +24,17 @@ struct process {
     bool is_ours;
 };
 
-/* Fields 4, 5 and 14 to 17 of /proc/PID/stat, counted behind the name's closing
- * parenthesis, as the name may hold blanks and parentheses. */
+/* Fields 4, 5 and 14 to 17 of /proc/PID/stat. */
 static bool read_process(struct process *p, const char *root, const char *pid)
 {
     unsigned long long user, system;
     long long user_ended, system_ended; /* of children that were waited for */
-    char path[64], text[1024];
-    const char *behind;
+    char text[1024];
+    const char *stat = sysfile_stat(root, pid, text, sizeof text);
 
     *p = (struct process){.pid = atoi(pid)};
-    snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
-    if (sysfile_read(root, path, text, sizeof text) <= 0)
-        return false;
-    behind = strrchr(text, ')');
-    if (!behind ||
-        sscanf(behind + 1,
-               " %*c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %lld %lld",
+    if (!stat ||
+        sscanf(stat, " %*c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %lld %lld",
                &p->parent, &p->group, &user, &system, &user_ended, &system_ended) != 6)
         return false;
     p->ticks = user + system + (uint64_t)user_ended + (uint64_t)system_ended;
@@ -59,13 +53,10 @@ static struct process *read_all(const char *root, size_t *n)
     for (struct dirent *e; d && (e = readdir(d)) && *n < MAX_PROCESSES;) {
         if (e->d_name[0] < '1' || e->d_name[0] > '9')
             continue;
-        if (*n == cap) {
-            struct process *more = realloc(all, (cap = 2 * cap + 256) * sizeof *all);
-
-            if (!more)
-                break;
-            all = more;
-        }
+        struct process *more = array_grow(all, *n, &cap, sizeof *all);
+        if (!more)
+            break;
+        all = more;
         *n += read_process(&all[*n], root, e->d_name);
     }
     if (d)

@@ -83,12 +83,28 @@ static void reads_files_of_any_length(void **state)
     free(text);
 }
 
+static void finds_what_is_behind_a_name(void **state)
+{
+    char text[64];
+
+    (void)state;
+    tree_put(root, "/proc/7/stat", "7 (a) (b c) S 1 2\n");
+    assert_string_equal(sysfile_stat(root, "7", text, sizeof text), " S 1 2");
+    tree_put(root, "/proc/7/task/8/stat", "8 (d)\n");
+    assert_string_equal(sysfile_stat(root, "7/task/8", text, sizeof text), "");
+    tree_put(root, "/proc/9/stat", "9 (e");
+    assert_null(sysfile_stat(root, "9", text, sizeof text));
+    assert_null(sysfile_stat(root, "10", text, sizeof text));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parses_cpu_lists),
         cmocka_unit_test_setup_teardown(reads_keys_and_numbers, make_root, remove_root),
         cmocka_unit_test_setup_teardown(reads_files_of_any_length, make_root,
+                                        remove_root),
+        cmocka_unit_test_setup_teardown(finds_what_is_behind_a_name, make_root,
                                         remove_root),
     };
 
