@@ -87,6 +87,7 @@ enum status sweep_settings_init(struct sweep_settings *s, const struct topology 
 enum status sweep_set_models(struct sweep_settings *s, const char *const *texts,
                              size_t n, const char *what, struct err *err)
 {
+    const size_t most = sizeof((struct modelref *)NULL)->text;
     struct str_list all;
     enum status st = modelref_expand(texts, n, &all, err);
 
@@ -95,7 +96,13 @@ enum status sweep_set_models(struct sweep_settings *s, const char *const *texts,
     if (!all.n || all.n > SWEEP_MAX_MODELS)
         st = err_set(err, ST_USAGE, "%s: %zu models; 1 to %d are possible", what, all.n,
                      SWEEP_MAX_MODELS);
-    else
+    for (size_t i = 0; i < all.n && st == ST_OK; i++)
+        if (!*all.v[i] || strlen(all.v[i]) >= most)
+            st = err_set(err, ST_USAGE,
+                         "%s: model %zu %s; name a GGUF file, a Hugging Face folder or "
+                         "SHAPE:QUANT",
+                         what, i + 1, *all.v[i] ? "has too long a name" : "is empty");
+    if (st == ST_OK)
         free_models(s);
     for (size_t i = 0; i < all.n && st == ST_OK; i++) {
         s->models[i] = strdup(all.v[i]);

@@ -81,16 +81,10 @@ static enum status models_from_json(struct sweep_settings *s, const json_t *arra
                                     struct err *err)
 {
     const char *words[SWEEP_MAX_MODELS];
-    const size_t most = sizeof((struct modelref *)NULL)->text;
     size_t n = 0;
 
     if (read_words(array, "models", 1, SWEEP_MAX_MODELS, words, &n, err))
         return ST_USAGE;
-    for (size_t i = 0; i < n; i++)
-        if (strlen(words[i]) >= most)
-            return err_set(err, ST_USAGE,
-                           "models: a name of %zu characters; at most %zu are possible",
-                           strlen(words[i]), most - 1);
     return sweep_set_models(s, words, n, "models", err);
 }
 
