@@ -99,9 +99,8 @@ enum status sweep_set_models(struct sweep_settings *s, const char *const *texts,
     for (size_t i = 0; i < all.n && st == ST_OK; i++)
         if (!*all.v[i] || strlen(all.v[i]) >= most)
             st = err_set(err, ST_USAGE,
-                         "%s: model %zu %s; name a GGUF file, a Hugging Face folder or "
-                         "SHAPE:QUANT",
-                         what, i + 1, *all.v[i] ? "has too long a name" : "is empty");
+                         "%s: a name of %zu characters; 1 to %zu are possible", what,
+                         strlen(all.v[i]), most - 1);
     if (st == ST_OK)
         free_models(s);
     for (size_t i = 0; i < all.n && st == ST_OK; i++) {

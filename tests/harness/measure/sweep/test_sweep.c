@@ -134,7 +134,7 @@ static void config_errors_name_file_and_key(void **state)
         {"mem: {a: 3}\n", "c.yaml"},
         {"mem: []\n", "c.yaml"},
         {"models: []\n", "c.yaml"},
-        {"models: [nano:Q4_0, '']\n", "models: model 2 is empty"},
+        {"models: [nano:Q4_0, '']\n", "models: a name of 0 characters"},
         {"keep_models: perhaps\n", "perhaps"},
         {"ctx_fill: magic\n", "magic"},
         {"budget: -1\n", "budget"},
