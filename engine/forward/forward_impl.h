@@ -117,7 +117,8 @@ struct forward {
     /* As measured, exact and with int8 sums; TILES_NEVER also for formats not in the
      * model, and with int8 sums where they are not wanted. */
     size_t tiles_from[SLM_N_SUMS][KERN_N_FMT];
-    /* Attention of TUNING_TILE_QUERIES queries and more over latents, likewise. */
+    /* Attention of TUNING_TILE_QUERIES queries and more over latents, or on a cache of
+     * BF16, likewise. */
     kern_attn_dot_fn *dot_tiles[KERN_N_KV];
     kern_attn_mix_fn *mix_tiles[KERN_N_KV];
     kern_attn_mix_keys_fn *mix_keys_tiles[KERN_N_KV];

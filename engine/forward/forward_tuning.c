@@ -54,6 +54,8 @@ void forward_tune(struct forward *f, const struct slm_tuning *tuning)
         memcpy(f->mix_tiles, tiles.attn_mix, sizeof f->mix_tiles);
         memcpy(f->mix_keys_tiles, tiles.attn_mix_keys, sizeof f->mix_keys_tiles);
     }
+    f->dot_tiles[KERN_KV_bf16] = tiles.attn_dot[KERN_KV_bf16];
+    f->mix_tiles[KERN_KV_bf16] = tiles.attn_mix[KERN_KV_bf16];
     for (int fmt = 0; fmt < KERN_N_FMT; fmt++) {
         const struct kern_set *one =
             select_levels(&all, tuning->isa_mask[fmt], &decode);
@@ -96,7 +98,7 @@ bool forward_takes_tiles(const struct forward *f, size_t n_tokens)
 
 bool forward_attends_by_tiles(const struct forward *f)
 {
-    return f->dot_tiles[KERN_KV_f16] != NULL;
+    return f->dot_tiles[KERN_KV_f16] || f->dot_tiles[f->kv_type];
 }
 
 void forward_get_tuning(const struct forward *f, struct slm_tuning *tuning)

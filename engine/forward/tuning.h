@@ -18,11 +18,12 @@
 #define TUNING_MAX_CHUNKS   1024
 #define TUNING_MAX_DISTANCE (1u << 20)
 
-/* The queries from which on attention over latents multiplies by tiles: with 16 they
- * were faster than AVX-512 on one CPU (Intel family 6 model 207), with 8 they took as
- * long. Other attention does not: tiles are off by up to 2^-14.4 of a product, and what
- * that changes of the activations' rounding takes two tiny models with exact logits out
- * of the bound of their logits. */
+/* The queries from which on attention over latents, or on a cache of BF16, multiplies
+ * by tiles: over latents they were faster than AVX-512 with 16 on one CPU (Intel family
+ * 6 model 207), and took as long with 8. On BF16 they round as AVX512-BF16 does and
+ * need a third of the products. Other attention does not multiply by them: of F16 they
+ * are off by up to 2^-14.4 of a product, and what that changes of the activations'
+ * rounding takes two tiny models with exact logits out of the bound of their logits. */
 #define TUNING_TILE_QUERIES 12
 
 struct slm_tuning {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * attention_amx.h - scores and mixes of f16 keys and values by tiles of bf16
- *                   (AMX-BF16: Intel SDM vol. 1, 18; vol. 2)
  *
  * A half has 11 bits of precision and is the sum of two bf16, of 8 bits each, exactly:
  * y = high + low with |low| < 2^-7 |y|. An element of a query, or a weight, is nearly
@@ -9,10 +8,10 @@
  * products are added, high high + low high + high low; what they leave out of x y is at
  * most 2^-16 + 2^-15 of it.
  *
- * A tile has 16 rows of 16 pairs, and pairs are summed over: of what is summed over, 32
- * are a block, and pair j is its numbers j and 16 + j. Which vectors of the cache are
- * the rows of a tile differs by operation, but a row of two tiles, of high and of low
- * parts, is always made of two vectors of 16 halves, lane by lane.
+ * Of what is summed over, 32 are a block, and pair j is its numbers j and 16 + j. Which
+ * vectors of the cache are the rows of a tile differs by operation, but a row of two
+ * tiles, of high and of low parts, is always made of two vectors of 16 halves, lane by
+ * lane.
  *
  * Queries, or weights, are held as tiles [block][group][high, low], a group being up to
  * 16 of them. The cache is converted block by block, while the block before is
@@ -24,24 +23,20 @@
  *     3        2                    0..5   6              7
  *
  * so that at least three instructions follow each other before one adds to the sums of
- * the first. Register numbers are part of the instructions, hence literals.
+ * the first.
  */
 #ifndef SLM_KERNELS_VECOPS_ATTENTION_AMX_H
 #define SLM_KERNELS_VECOPS_ATTENTION_AMX_H
 
-#include <immintrin.h>
 #include <string.h>
 
 #include "kernels/kernels.h"
-#include "kernels/simd/simd.h"
+#include "kernels/vecops/attention_amx_tiles.h"
 #include "kernels/vecops/attention_tiles.h"
 
 enum {
-    SIDE = 16,        /* rows of a tile, pairs of a row */
-    PAIRS = 2 * SIDE, /* numbers of a block */
     MAX_GROUPS = 3,
     MAX_QUERIES = MAX_GROUPS * SIDE,
-    MAX_TILES = 4, /* of the cache at a time */
     MAX_HELD = 64, /* blocks times groups: 128 KiB */
 };
 
@@ -75,26 +70,6 @@ struct halves {
 
 /* What is converted of the cache: a block, and the next one. */
 typedef struct two_tiles converted[2][MAX_TILES];
-
-SIMD_INLINE void tiles_begin(void)
-{
-    struct {
-        uint8_t palette, start_row, reserved[14];
-        uint16_t row_bytes[16];
-        uint8_t rows[16];
-    } config = {.palette = 1};
-
-    for (size_t i = 0; i < 8; i++) {
-        config.row_bytes[i] = 64;
-        config.rows[i] = SIDE;
-    }
-    _tile_loadconfig(&config);
-}
-
-SIMD_INLINE void tiles_end(void)
-{
-    _tile_release();
-}
 
 /* Offsets of n tiles that are `next` apart; those that are missing are the last one,
  * too.
@@ -164,12 +139,6 @@ SIMD_INLINE void convert_rows(const struct halves *h, size_t k, size_t begin,
                   _mm512_cvtph_ps(_mm256_loadu_si256((const void *)(from + h->second))),
                   &to[i / SIDE], i % SIDE);
     }
-}
-
-/* The compiler does not know what loads of tiles read. */
-SIMD_INLINE void tiles_are_written(void)
-{
-    __asm__ volatile("" ::: "memory");
 }
 
 #define LOAD_TILE(t, from) _tile_loadd(t, (const void *)(from), 64)
@@ -336,14 +305,6 @@ SIMD_INLINE void hold_row(struct two_tiles *to, size_t r, __m512 a, __m512 b)
     _mm512_store_si512(to->high[r], upper_pairs(x, y));
     _mm512_store_si512(to->low[r],
                        upper_pairs(rounded(rest_of(a, x)), rounded(rest_of(b, y))));
-}
-
-/* The lanes of 16 that are among the first n, of those from `from` on. */
-SIMD_INLINE __mmask16 first_lanes(size_t n, size_t from)
-{
-    const size_t left = n > from ? n - from : 0;
-
-    return (__mmask16)(left < SIDE ? (1u << left) - 1 : 0xffff);
 }
 
 SIMD_INLINE void set_held(struct held *held, size_t nq, size_t n)

@@ -11,12 +11,10 @@
  *
  * Chunks, tiles and prefetching are those of attention_simd.c.
  */
-#include <immintrin.h>
-
+#include "kernels/vecops/attention_pairs.h"
 #include "kernels/vecops/attention_tiles.h"
 
 enum {
-    LANES = 16,
     /* A tile's sums take 16 registers of 32; those of one or two queries fewer, but two
      * to a panel: a sum waits for the one before it. */
     TILE_VECS = 4,
@@ -26,23 +24,6 @@ enum {
 };
 
 _Static_assert(HELD_PAIRS / (KERN_MAX_HEAD_DIM / 2) >= Q_TILE, "a tile of queries");
-
-/* n floats, an even number, as pairs; zeros up to the next multiple of LANES pairs. */
-SIMD_INLINE void to_pairs(const float *x, size_t n, uint32_t *pairs)
-{
-    for (size_t i = 0; i < n; i += 2 * LANES) {
-        const size_t left = n - i;
-        const __mmask16 low = (__mmask16)(left >= LANES ? 0xffff : (1u << left) - 1);
-        const __mmask16 high = (__mmask16)(left >= 2 * LANES ? 0xffff
-                                           : left > LANES ? (1u << (left - LANES)) - 1
-                                                          : 0);
-
-        _mm512_storeu_si512(
-            pairs + i / 2,
-            (__m512i)_mm512_cvtne2ps_pbh(_mm512_maskz_loadu_ps(high, x + i + LANES),
-                                         _mm512_maskz_loadu_ps(low, x + i)));
-    }
-}
 
 SIMD_INLINE __m512bh load_pairs(const void *p)
 {

@@ -157,7 +157,7 @@ static void float_work_has_a_row_per_register_width(void **state)
             if (op == KERN_OP_attn_mix && kern_kv_is_quantised((enum kern_kv)what))
                 found &= ~(1u << KERN_ISA_avx512vnni);
             else if (op >= KERN_OP_attn_dot && what == KERN_KV_bf16)
-                found &= ~(1u << KERN_ISA_avx512bf16);
+                found &= ~(1u << KERN_ISA_avx512bf16 | 1u << KERN_ISA_amx_bf16);
             else if (op >= KERN_OP_attn_dot && what == KERN_KV_f16)
                 found &= ~(1u << KERN_ISA_amx_bf16);
             if (is_float_work(op, what) && found != wanted)

@@ -399,13 +399,10 @@ void parts_other_close(struct operation_call *o)
  * or also of weights (kern_attn_mix_fn), or of queries and weights to bf16. */
 static float bound_of(const struct kern_row *row)
 {
-    const bool is_attention =
-        row->op == KERN_OP_attn_dot || row->op == KERN_OP_attn_mix;
-
-    if (is_attention && row->isa == KERN_ISA_avx512bf16)
+    if (row->isa == KERN_ISA_avx512bf16)
         return 0x1p-7f;
     if (row->isa == KERN_ISA_amx_bf16)
-        return 0x1p-13f;
+        return row->what == KERN_KV_bf16 ? 0x1p-7f : 0x1p-13f;
     if (row->op == KERN_OP_attn_mix && row->isa == KERN_ISA_avx512vnni)
         return 1e-3f;
     return 1e-5f;

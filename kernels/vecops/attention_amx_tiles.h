@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * attention_amx_tiles.h - tiles of pairs of bf16 (AMX-BF16: Intel SDM vol. 1, 18; vol.
+ * 2)
+ *
+ * A tile has 16 rows of 16 pairs, and pairs are summed over: sums[i][j] += row i of the
+ * first factor times lane j of every row of the second. Register numbers are part of
+ * the instructions, hence literals.
+ */
+#ifndef SLM_KERNELS_VECOPS_ATTENTION_AMX_TILES_H
+#define SLM_KERNELS_VECOPS_ATTENTION_AMX_TILES_H
+
+#include <immintrin.h>
+
+#include "kernels/simd/simd.h"
+
+enum {
+    SIDE = 16,        /* rows of a tile, pairs of a row */
+    PAIRS = 2 * SIDE, /* numbers of a row: a block of what is summed over */
+    MAX_TILES = 4,    /* of the cache at a time */
+};
+
+SIMD_INLINE void tiles_begin(void)
+{
+    struct {
+        uint8_t palette, start_row, reserved[14];
+        uint16_t row_bytes[16];
+        uint8_t rows[16];
+    } config = {.palette = 1};
+
+    for (size_t i = 0; i < 8; i++) {
+        config.row_bytes[i] = 64;
+        config.rows[i] = SIDE;
+    }
+    _tile_loadconfig(&config);
+}
+
+SIMD_INLINE void tiles_end(void)
+{
+    _tile_release();
+}
+
+/* The compiler does not know what loads of tiles read. */
+SIMD_INLINE void tiles_are_written(void)
+{
+    __asm__ volatile("" ::: "memory");
+}
+
+/* The lanes of 16 that are among the first n, of those from `from` on. */
+SIMD_INLINE __mmask16 first_lanes(size_t n, size_t from)
+{
+    const size_t left = n > from ? n - from : 0;
+
+    return (__mmask16)(left < SIDE ? (1u << left) - 1 : 0xffff);
+}
+
+#endif
