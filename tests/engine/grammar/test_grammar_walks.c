@@ -123,6 +123,10 @@ static const char *const schemas[] = {
     "{\"anyOf\":[{\"type\":\"string\",\"minLength\":3,\"maxLength\":2},{\"const\":1}]}",
     "{\"type\":\"object\",\"properties\":{\"a\":false,\"ab\":{\"const\":1}},"
     "\"required\":[\"ab\"],\"additionalProperties\":false}",
+    /* integers beyond 64 bits */
+    "{\"minimum\":1e19}",
+    "{\"type\":\"integer\",\"minimum\":-2e19,\"exclusiveMaximum\":-1e19}",
+    "{\"enum\":[18446744073709551616,{\"a\":[-9223372036854775809]},1]}",
 };
 #define N_SCHEMAS (sizeof schemas / sizeof *schemas)
 
@@ -450,6 +454,10 @@ static void oracle(void **state)
     assert_false(schema_text_valid(schemas[19], "{\"name\":\"x\"}", 12));
     assert_false(schema_text_valid(schemas[14], "[1,\"a\"]", 7));
     assert_false(schema_text_valid(NULL, "[]", 2));
+    assert_true(schema_text_valid("{\"minimum\":1e19}", "10000000000000000000", 20));
+    assert_false(schema_text_valid("{\"minimum\":1e19}", "9999999999999990000", 19));
+    assert_true(schema_text_valid(schemas[5], "-9223372036854775809", 20));
+    assert_false(schema_text_valid(schemas[5], "1.5", 3));
 }
 
 int main(void)

@@ -130,6 +130,13 @@ static inline size_t texts_write(struct grammar_state *s, const struct tokenizer
     return len;
 }
 
+/* A value of JSON, whose integers may be of any size; NULL: the text is none. */
+static inline json_t *texts_json(const char *text, size_t len)
+{
+    return json_loadb(text, len,
+                      JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
+}
+
 /* Each call's arguments but for one that was cut off are JSON. */
 static inline void texts_check_calls(const struct grammar *g,
                                      const struct call_form *form, const char *text,
@@ -157,8 +164,7 @@ static inline void texts_check_calls(const struct grammar *g,
         if (!next && !ended)
             break;
         next = next ? next : end;
-        value =
-            json_loadb(at, (size_t)(next - at), JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+        value = texts_json(at, (size_t)(next - at));
         if (!json_is_object(value))
             fuzz_fail("arguments are no object: %.*s", (int)len, text);
         json_decref(value);
