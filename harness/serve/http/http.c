@@ -52,6 +52,22 @@ static void add_client(struct server *s, struct MHD_Connection *connection,
     s->clients = c;
 }
 
+static void end_request(struct exchange *x, bool complete)
+{
+    struct metrics *m = &x->s->metrics;
+
+    if (x->status)
+        metrics_reply(m, x->route, x->status);
+    if (!complete)
+        m->n_gone++;
+    if (x->s->params.log && x->seen)
+        http_log(x, complete);
+    exchange_free(x);
+}
+
+/* libmicrohttpd completes a request before it closes the connection, but not where a
+ * second error meets the request after its own reply to the first, nor where it has no
+ * memory for that reply or the connection cannot be waited for. */
 static void remove_client(struct server *s, struct client *c)
 {
     s->metrics.n_connections--;
@@ -59,7 +75,7 @@ static void remove_client(struct server *s, struct client *c)
     if (!c)
         return;
     if (c->x)
-        c->x->client = NULL;
+        end_request(c->x, false);
     if (c->next)
         c->next->prev = c->prev;
     if (c->prev)
@@ -104,30 +120,32 @@ void *http_begin(void *server, const char *uri, struct MHD_Connection *connectio
     if (!x)
         return NULL;
     x->has_bad_path = strchr(uri, ' ') || strstr(uri, "%00"); /* ends the path */
+    x->uri = uri;
     x->uri_bytes = strlen(uri);
     set_path(x, uri, strcspn(uri, "?"));
-    if (!http_query_has_room(uri))
-        http_refuse_without_room(x);
     return x;
+}
+
+/* Names and values of arguments, each before it is kept; then the path. */
+size_t http_decode(void *server, struct MHD_Connection *connection, char *text)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    const struct client *c = info ? info->socket_context : NULL;
+
+    (void)server;
+    if (c && c->x && !c->x->cut && !http_query_has_room(c->x, text))
+        http_refuse_without_room(c->x);
+    return MHD_http_unescape(text);
 }
 
 void http_completed(void *server, struct MHD_Connection *connection, void **context,
                     enum MHD_RequestTerminationCode how)
 {
-    struct server *s = server;
-    struct exchange *x = *context;
-    const bool complete = how == MHD_REQUEST_TERMINATED_COMPLETED_OK;
-
+    (void)server;
     (void)connection;
-    if (!x)
-        return;
-    if (x->status)
-        metrics_reply(&s->metrics, x->route, x->status);
-    if (!complete)
-        s->metrics.n_gone++;
-    if (s->params.log && x->seen)
-        http_log(x, complete);
-    exchange_free(x);
+    if (*context)
+        end_request(*context, how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
     *context = NULL;
 }
 
@@ -264,6 +282,8 @@ static enum MHD_Result look_at_headers(struct exchange *x, const char *url,
 
     snprintf(x->method, sizeof x->method, "%s", method);
     set_path(x, url, strlen(url));
+    /* The version stands behind the URI, unless a zero ends that before. */
+    x->has_bad_path |= version != x->uri + x->uri_bytes + 1;
     is_clear = http_check_framing(x, method, version);
     if (!http_has_room(x))
         return http_refuse_without_room(x);

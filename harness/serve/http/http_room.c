@@ -7,7 +7,8 @@
  * leave nothing for the last it closes the connection, and whether they do depends on
  * how the bytes came. libmicrohttpd 0.9 does not notice where records of arguments find
  * no room. So what all may take at most is counted here, and a request that may leave
- * too little is refused without that memory.
+ * too little is refused without that memory. Arguments are counted one by one, as
+ * libmicrohttpd finds them: a zero in the URI does not end its search.
  */
 #include <string.h>
 #include <sys/socket.h>
@@ -34,14 +35,13 @@ static bool is_enough(size_t bytes, size_t kept)
            SERVER_CONNECTION_BYTES;
 }
 
-bool http_query_has_room(const char *uri)
+bool http_query_has_room(const struct exchange *x, const char *text)
 {
-    const char *query = strchr(uri, '?');
-    size_t n = 0;
+    const int n =
+        MHD_get_connection_values(x->connection, MHD_GET_ARGUMENT_KIND, NULL, NULL);
 
-    for (; query; query = strchr(query + 1, '&'))
-        n++;
-    return is_enough(strlen(uri), n * RECORD_BYTES);
+    return is_enough((size_t)(text - x->uri) + strlen(text),
+                     (size_t)(n + 1) * RECORD_BYTES);
 }
 
 struct held {

@@ -310,8 +310,9 @@ enum status server_start_daemon(struct server *s, struct err *err)
     s->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0, NULL,
         NULL, http_request, s, MHD_OPTION_URI_LOG_CALLBACK, http_begin, s,
-        MHD_OPTION_NOTIFY_COMPLETED, http_completed, s, MHD_OPTION_NOTIFY_CONNECTION,
-        http_connection, s, MHD_OPTION_CONNECTION_LIMIT, (unsigned)p->n_connections,
+        MHD_OPTION_UNESCAPE_CALLBACK, http_decode, s, MHD_OPTION_NOTIFY_COMPLETED,
+        http_completed, s, MHD_OPTION_NOTIFY_CONNECTION, http_connection, s,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)p->n_connections,
         MHD_OPTION_CONNECTION_TIMEOUT, timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)SERVER_CONNECTION_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, IS_STRICT,
         MHD_OPTION_END);

@@ -42,7 +42,8 @@ struct exchange {
     bool suspended, seen, cut, is_pending;
     bool is_preparing;         /* body and made belong to a preparing thread; */
     bool is_gone;              /* and libmicrohttpd has forgotten the request by now */
-    bool has_bad_path;         /* a blank, or a zero as %00 */
+    bool has_bad_path;         /* a blank or a zero, which may be written as %00 */
+    const char *uri;           /* libmicrohttpd's, until the headers were looked at */
     size_t uri_bytes;          /* of the path and its query, as they came */
     bool closes;               /* the connection, with the reply */
     uint64_t begin_ns, end_ns; /* end_ns: all that it is answered with was there */
@@ -182,6 +183,7 @@ enum MHD_Result http_request(void *server, struct MHD_Connection *connection,
                              const char *url, const char *method, const char *version,
                              const char *upload, size_t *upload_len, void **context);
 void *http_begin(void *server, const char *uri, struct MHD_Connection *connection);
+size_t http_decode(void *server, struct MHD_Connection *connection, char *text);
 void http_completed(void *server, struct MHD_Connection *connection, void **context,
                     enum MHD_RequestTerminationCode how);
 void http_connection(void *server, struct MHD_Connection *connection, void **context,
@@ -195,9 +197,9 @@ bool http_check_framing(struct exchange *x, const char *method, const char *vers
 
 /* ---- http_room.c ----------------------------------------------------------------- */
 
-/* Whether a request leaves libmicrohttpd the memory to reply: its first line, before
- * the query is cut into arguments; and what is there of it. */
-bool http_query_has_room(const char *uri);
+/* Whether a request leaves libmicrohttpd the memory to reply: its URI up to a name or a
+ * value of an argument, before that has a record; and what is there of it. */
+bool http_query_has_room(const struct exchange *x, const char *text);
 bool http_has_room(const struct exchange *x);
 
 /* Refuses it without that memory, and ends the connection. */

@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_server_accept.c - more clients than there is room for: all are accepted in the
- * end
+ * end; what a connection leaves that the system has no room to watch
  */
 #include "tests/harness/serve/http/http_server.h"
 
 #include <fcntl.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 static const char health[] = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+static void assert_served(int fd)
+{
+    say(fd, health);
+    assert_int_equal(status_of(hear(fd, "}\n", 1)), 200);
+}
 
 static void open_small_server(int n_connections)
 {
@@ -28,8 +36,7 @@ static void too_many_connections(void **state)
     open_small_server(2);
     for (int i = 0; i < 2; i++) {
         fd[i] = dial();
-        say(fd[i], health);
-        assert_int_equal(status_of(hear(fd[i], "}\n", 1)), 200);
+        assert_served(fd[i]);
     }
     third.fd = dial();
     say(third.fd, health);
@@ -52,8 +59,7 @@ static void the_last_ones_leave_together(void **state)
     for (int round = 0; round < 30; round++) {
         for (int i = 0; i < 4; i++) {
             fd[i] = dial();
-            say(fd[i], health);
-            assert_int_equal(status_of(hear(fd[i], "}\n", 1)), 200);
+            assert_served(fd[i]);
         }
         for (int i = 4; i < 6; i++) /* some wait, and leave before their turn */
             fd[i] = round % 2 ? dial() : -1;
@@ -140,8 +146,7 @@ static void descriptors_come_back(void **state)
         open_server(60, true);
         if (n_others) {
             other = dial();
-            say(other, health);
-            assert_int_equal(status_of(hear(other, "}\n", 1)), 200);
+            assert_served(other);
         }
         p.fd = dial_without_descriptors(&before);
         cpu = cpu_s();
@@ -165,14 +170,62 @@ static void a_connection_gives_its_descriptor(void **state)
     (void)state;
     open_server(60, true);
     other = dial();
-    say(other, health);
-    assert_int_equal(status_of(hear(other, "}\n", 1)), 200);
+    assert_served(other);
     waits = dial_without_descriptors(&before);
     shutdown(other, SHUT_RDWR);
     assert_int_equal(status_of(hear(waits, "}\n", 1)), 200);
     setrlimit(RLIMIT_NOFILE, &before);
     close(other);
     close(waits);
+    close_server();
+}
+
+/* ---- no connection can be watched ------------------------------------------------ */
+
+/* libmicrohttpd takes a connection that was suspended into its set again, which is
+ * edge-triggered, when it has to wait for it. */
+static atomic_bool fails_to_watch;
+static atomic_int n_failed, suspended_fd = -1;
+
+int epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
+{
+    if (fails_to_watch && op == EPOLL_CTL_DEL)
+        suspended_fd = fd;
+    if (fails_to_watch && op == EPOLL_CTL_ADD && fd == suspended_fd &&
+        event->events & EPOLLET) {
+        n_failed++;
+        errno = ENOSPC;
+        return -1;
+    }
+    return (int)syscall(SYS_epoll_ctl, epoll, op, fd, event);
+}
+
+/* libmicrohttpd closes such a connection without completing its request: a stream that
+ * its client reads slowly. The completion ends, and nothing is left. */
+static void a_stream_that_cannot_be_watched(void **state)
+{
+    const int small = 4096;
+    int fd;
+
+    (void)state;
+    open_server(60, true);
+    setsockopt(f.at.fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof small); /* inherited */
+    fake.fill = 4000;
+    fake.pace_us = 2000;
+    fails_to_watch = true;
+    fd = dial();
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+    say(fd, post("/v1/completions", JSON,
+                 "{\"prompt\": \"a\", \"max_tokens\": 1000000, \"stream\": true}"));
+    hear(fd, "xxxx", 1);
+    wait_alive(0);
+    fails_to_watch = false;
+    assert_int_equal(n_failed, 1);
+    assert_int_equal(metric("\nslm_http_requests "), 1); /* this one */
+    assert_int_equal(metric("\nslm_stream_bytes "), 0);
+    assert_int_equal(metric("\nslm_clients_gone_total "), 1);
+    assert_int_equal(metric("\nslm_clients_cut_total "), 0);
+    close(fd);
     close_server();
 }
 
@@ -184,6 +237,7 @@ int main(void)
         cmocka_unit_test(many_at_once),
         cmocka_unit_test(descriptors_come_back),
         cmocka_unit_test(a_connection_gives_its_descriptor),
+        cmocka_unit_test(a_stream_that_cannot_be_watched),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

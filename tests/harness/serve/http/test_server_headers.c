@@ -27,7 +27,7 @@ static const struct kind kinds[] = {
     {"HEAD /health HTTP/1.1\r\n" HOST, "a: b\r\n", "\r\n", 200},
 };
 
-static const char *request_of(const struct kind *k, int n)
+static char *request_of(const struct kind *k, int n)
 {
     static char text[1 << 15];
     size_t len = (size_t)snprintf(text, sizeof text, "%s", k->begin);
@@ -69,10 +69,53 @@ static void any_number_of_lines(void **state)
     close_server();
 }
 
+/* A zero ends what is seen of a request line, and libmicrohttpd reads on behind it: the
+ * request is refused, whatever follows, and nothing of it is left. */
+static void zeros_in_the_request_line(void **state)
+{
+#define REST " HTTP/1.1\r\n" HOST "\r\n"
+    static const struct kind zeros[] = {
+        {.begin = "GET /health@", .part = "x", .end = REST},
+        {.begin = "GET @/health", .part = "x", .end = REST},
+        {.begin = "GET /health?a@", .part = "&a", .end = REST},
+        {.begin = "GET /health@?a", .part = "&a", .end = REST},
+        {.begin = "GET /health@?a", .part = "&a=b", .end = REST},
+        {.begin = "GET /health@HTTP/1.1@?a", .part = "&a", .end = REST},
+        {.begin = "HEAD /health@?a", .part = "&a", .end = REST},
+        {.begin = "POST /v1/completions@?a",
+         .part = "&a",
+         .end = " HTTP/1.1\r\n" HOST JSON "Content-Length: 15\r\n\r\n"
+                "{\"prompt\": \"a\"}"},
+    };
+
+    (void)state;
+    open_server(60, true);
+    for (size_t i = 0; i < sizeof zeros / sizeof *zeros; i++)
+        for (int n = 0; n < 600; n += n < 270 ? 90 : 6) {
+            char *text = request_of(&zeros[i], n);
+            const size_t len = strlen(text);
+            const int fd = dial();
+            int status;
+
+            for (char *at = text; (at = strchr(at, '@'));)
+                *at++ = '\0';
+            assert_int_equal(send(fd, text, len, MSG_NOSIGNAL), len);
+            status = status_of(hear(fd, NULL, 0));
+            if (status != 400 && (n < 100 || status != 431))
+                fail_msg("%s with %d times %s: %d", zeros[i].begin, n, zeros[i].part,
+                         status);
+            close(fd);
+        }
+    wait_metric("\nslm_http_requests ", 1); /* this one */
+    wait_metric("\nslm_http_connections ", 1);
+    close_server();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_number_of_lines),
+        cmocka_unit_test(zeros_in_the_request_line),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
