@@ -384,9 +384,10 @@ class Kills:
         return self.bench("gguf", model) == 0
 
     def prepare(self):
-        shutil.rmtree(self.folder, ignore_errors=True)
+        for name in ("run", "cache"):  # what one piece of work has left is not of the next
+            shutil.rmtree(os.path.join(self.work, name), ignore_errors=True)
         os.makedirs(os.path.join(self.folder, "tmp"))
-        os.makedirs(os.path.join(self.work, "cache"), exist_ok=True)
+        os.makedirs(os.path.join(self.work, "cache"))
         shutil.copy(os.path.join(self.args.src, "tests/data/models/stories260K-f32.gguf"),
                     os.path.join(self.folder, "m.gguf"))
         with open(os.path.join(self.args.src, "configs/texts/shakespeare-heldout.txt")) as f:
