@@ -126,6 +126,8 @@ static void no_numbers_are_written(void **state)
         "{\"a\":1e400,\"b\":[9223372036854775808,-Infinity,\"x\"],\"c\":NaN}",
         "[\"\\u0000number:\",\"\\u0000number:five\",\"\\u0000number:1\\n\"]",
         "[\"\\\"\\u0000number:5\"]",
+        "[\"\\u0000numbers:5\",\"\\u0000number:01\",\"\\u0000number:1x\"]",
+        "[1E+400,-0.1e9999,\"\\u0000number:1e\",\"\\u0000number:1e+\"]",
         "[\"\\\\\\\"\\u0000number:5\"]",
     };
 

@@ -260,10 +260,47 @@ static void what_is_not_understood_is_refused(void **state)
     }
 }
 
-/* Rows of an embedding without a token have a name. */
+/* A link to itself: what cannot be looked up is not absent, and a model without it
+ * would be another one. */
+static void files_that_cannot_be_looked_up(void **state)
+{
+    static const struct {
+        const char *name, *message;
+    } cases[] = {
+        {TOKENIZER, "cannot find out whether there is"},
+        {CONFIG, "cannot find out whether there is"},
+        {MAP, "cannot find out whether there is"},
+        {GENERATION, "cannot find out whether there is"},
+        {MODEL, "cannot find out whether there is"},
+        {JINJA, "cannot find out whether there is"},
+        {"/additional_chat_templates", "cannot list"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct err err = ERR_INIT;
+        struct gguf_kvs k = {.n = 0};
+        char root[64], path[128];
+
+        tree_new(root);
+        if (i)
+            folder_put(root, TOKENIZER, WORDS(""));
+        snprintf(path, sizeof path, "%s%s", root, cases[i].name);
+        assert_int_equal(symlink(cases[i].name + 1, path), 0);
+        const enum status st = hf_tokenizer_put(&k, root, 0, &err);
+
+        free(k.bytes.data);
+        assert_refused(st, &err, ST_IO, cases[i].message, cases[i].name);
+        if (!strstr(err.msg, path))
+            fail_msg("%s is not in '%s'", path, err.msg);
+        tree_remove(root);
+    }
+}
+
+/* Rows of an embedding without a token have a name, which is no other file's token. */
 static void vocabularies_are_as_long_as_the_embedding(void **state)
 {
-    const struct folder f = {{{NULL}}};
+    const struct folder f = {{{CONFIG, "{'bos_token':'[PAD6]'}"}}};
     struct err err = ERR_INIT;
     struct gguf_kvs k;
     void *image;
@@ -275,6 +312,7 @@ static void vocabularies_are_as_long_as_the_embedding(void **state)
     assert_pair(g, "tokenizer.ggml.tokens",
                 "[UNK] a <s> </s> <e> <f> [PAD6] [PAD7] [PAD8]", "9 rows");
     assert_pair(g, "tokenizer.ggml.token_type", "2 1 1 1 1 1 5 5 5", "9 rows");
+    assert_pair(g, BOS, NONE, "9 rows");
     gguf_close(g);
     free(image);
 }
@@ -284,6 +322,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_become_pairs),
         cmocka_unit_test(what_is_not_understood_is_refused),
+        cmocka_unit_test(files_that_cannot_be_looked_up),
         cmocka_unit_test(vocabularies_are_as_long_as_the_embedding),
     };
 

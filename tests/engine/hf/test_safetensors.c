@@ -337,6 +337,29 @@ static void indexes_cannot_lie_or_escape(void **state)
     assert_int_equal(rmdir(dir), 0);
 }
 
+/* What cannot be looked up is not absent: other weights would be read. */
+static void files_that_cannot_be_looked_up(void **state)
+{
+    static const char *const names[] = {"model.safetensors.index.json",
+                                        "model.safetensors"};
+    char dir[] = "/tmp/test_safetensors.XXXXXX", path[128];
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    for (int i = 0; i < 2; i++) {
+        struct safetensors *s = NULL;
+        struct err err = ERR_INIT;
+
+        snprintf(path, sizeof path, "%s/%s", dir, names[i]);
+        assert_int_equal(symlink(names[i], path), 0);
+        assert_int_equal(safetensors_open(&s, dir, &err), ST_IO);
+        assert_non_null(strstr(err.msg, names[i]));
+        assert_null(s);
+        unlink(path);
+    }
+    assert_int_equal(rmdir(dir), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -347,6 +370,7 @@ int main(void)
         cmocka_unit_test(many_tensors_are_read_and_too_many_refused),
         cmocka_unit_test(damage_is_survived),
         cmocka_unit_test(indexes_cannot_lie_or_escape),
+        cmocka_unit_test(files_that_cannot_be_looked_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -234,6 +234,24 @@ static void the_list_is_chosen_and_harmless(void **state)
     history_gates_free(&gates);
 }
 
+/* A table whose columns have no type holds whole numbers, too. */
+static void whole_numbers_are_numbers(void **state)
+{
+    struct history_gates gates;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    unlink(path);
+    add("2026-01-15T10:15:00Z", NULL);
+    run_sql("PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, "
+            "' REAL', '') WHERE name = 'gates'");
+    run_sql("UPDATE gates SET seconds = 60, ratio = -3");
+    assert_int_equal(history_gates_read(&gates, path, &err), ST_OK);
+    assert_int_equal(gates.n, 2);
+    assert_true(gates.v[0].seconds == 60 && gates.v[1].ratio == -3);
+    history_gates_free(&gates);
+}
+
 static void refused(const char *sql, const char *says, bool in_reading)
 {
     struct history_gates gates;
@@ -282,6 +300,7 @@ int main(void)
         cmocka_unit_test(rows_of_sweeps_and_gates_share_a_file),
         cmocka_unit_test(other_gates_come_back_too),
         cmocka_unit_test(the_list_is_chosen_and_harmless),
+        cmocka_unit_test(whole_numbers_are_numbers),
         cmocka_unit_test(what_a_stranger_has_made_is_refused),
     };
 

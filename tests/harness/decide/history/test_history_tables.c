@@ -5,11 +5,15 @@
  */
 #include "tests/harness/decide/history/history_file.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "harness/decide/history/history_db.h"
+#include "harness/decide/history/history_db_impl.h"
 #include "harness/rows/result_db.h"
 #include "harness/rows/result_set.h"
 
@@ -175,6 +179,135 @@ static void files_that_are_not_made(void **state)
     assert_int_equal(access("x.db", F_OK), -1);
 }
 
+/* Stores `given` and reports no failure; what it printed goes to text. */
+static size_t stored(const char *path, const struct result_set *given, char text[400])
+{
+    struct err err = ERR_INIT;
+    FILE *file = tmpfile();
+    const int own = dup(STDERR_FILENO);
+    size_t n_new = 99;
+
+    assert_true(file && own >= 0);
+    fflush(stderr);
+    dup2(fileno(file), STDERR_FILENO);
+    const enum status st = history_db_record(path, given, NULL, &n_new, &err);
+    fflush(stderr);
+    dup2(own, STDERR_FILENO);
+    close(own);
+    rewind(file);
+    text[fread(text, 1, 399, file)] = '\0';
+    fclose(file);
+    if (st)
+        fail_msg("%s", err.msg);
+    return n_new;
+}
+
+/* A row of a stored one's key is that row if it has its speed, and is reported if not;
+ * a row without an attempt has a key, too. */
+static void other_speeds_of_one_key_are_reported(void **state)
+{
+    static const char *const reports[] = {
+        "1 row is not added: it has the run, point, attempt and time of a stored row",
+        "2 rows are not added: each has the run, point, attempt and time of a stored",
+    };
+    char path[64], source[64], text[400];
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/speeds.db", scratch);
+    snprintf(source, sizeof source, "%s/source.db", scratch);
+    for (int n = 1; n <= 2; n++) {
+        struct result_set h = {0};
+        struct err err = ERR_INIT;
+
+        unlink(path);
+        make(source, n, SPEED "7; UPDATE rows SET attempt = NULL WHERE point = 'p1'");
+        assert_int_equal(result_set_read(&h, source, NULL, &err), ST_OK);
+        assert_int_equal(h.rows[0].attempt, FIELD_NO_INT);
+        assert_int_equal(stored(path, &h, text), n);
+        assert_int_equal(stored(path, &h, text), 0);
+        assert_string_equal(text, "");
+        for (int i = 0; i < n; i++)
+            h.rows[i].tok_per_s = 8;
+        assert_int_equal(stored(path, &h, text), 0);
+        if (!strstr(text, reports[n - 1]))
+            fail_msg("%s", text);
+        result_set_free(&h);
+        assert_int_equal(result_set_read(&h, path, NULL, &err), ST_OK);
+        assert_int_equal(h.n_rows, n);
+        for (int i = 0; i < n; i++)
+            assert_true(h.rows[i].tok_per_s == 7);
+        result_set_free(&h);
+    }
+}
+
+/* Runs the statement arg and fails; arg NULL: removes the file and fails. */
+static enum status fail_after(sqlite3 *db, const char *path, void *arg, struct err *err)
+{
+    if (arg)
+        assert_int_equal(sqlite3_exec(db, arg, NULL, NULL, NULL), SQLITE_OK);
+    else
+        assert_int_equal(unlink(path), 0);
+    return err_set(err, ST_IO, "no rows");
+}
+
+/* A file that was made for rows goes with them, but not if it holds rows by now. */
+static void a_file_without_rows_is_not_kept(void **state)
+{
+    char path[64], all[] = "COMMIT", none[] = "SELECT 1";
+    struct result_set h = {0};
+    struct err err = ERR_INIT;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/failed.db", scratch);
+    assert_int_equal(history_db_write(path, fail_after, none, &err), ST_IO);
+    assert_int_equal(access(path, F_OK), -1);
+    err_clear(&err);
+    assert_int_equal(history_db_write(path, fail_after, NULL, &err), ST_IO);
+    assert_string_equal(err.msg, "no rows");
+    assert_int_equal(access(path, F_OK), -1);
+    err_clear(&err);
+    assert_int_equal(history_db_write(path, fail_after, all, &err), ST_IO);
+    err_clear(&err);
+    assert_int_equal(result_set_read(&h, path, NULL, &err), ST_OK);
+    assert_int_equal(h.n_rows, 0);
+    result_set_free(&h);
+}
+
+/* Where others make files, too, one of them may have put a database, its link or its
+ * journal there. */
+static void files_of_others_are_not_written(void **state)
+{
+    char dir[64], path[80], link[80], journal[96];
+    struct err err = ERR_INIT;
+
+    (void)state;
+    if (geteuid())
+        skip(); /* it takes root to make them */
+    snprintf(dir, sizeof dir, "%s/public", scratch);
+    snprintf(path, sizeof path, "%s/theirs.db", dir);
+    snprintf(link, sizeof link, "%s/link.db", dir);
+    snprintf(journal, sizeof journal, "%s-journal", path);
+    assert_int_equal(mkdir(dir, 0700) || chmod(dir, 01777), 0);
+    make(path, 1, KEY);
+    assert_int_equal(history_db_check_output(path, &err), ST_OK);
+
+    assert_int_equal(symlink("theirs.db", link) || lchown(link, 65534, 65534), 0);
+    assert_int_equal(history_db_check_output(link, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "link.db"));
+
+    close(creat(journal, 0600));
+    assert_int_equal(chown(journal, 65534, 65534), 0);
+    err_clear(&err);
+    assert_int_equal(history_db_check_output(path, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "theirs.db-journal"));
+    unlink(journal);
+
+    assert_int_equal(chown(path, 65534, 65534), 0);
+    err_clear(&err);
+    assert_int_equal(history_db_check_output(path, &err), ST_USAGE);
+    assert_non_null(strstr(err.msg, "theirs.db"));
+}
+
 /* ---- what SQLite reports --------------------------------------------------------- */
 
 static void errors_of_sqlite_are_sentences(void **state)
@@ -242,6 +375,56 @@ static void errors_of_sqlite_are_sentences(void **state)
     sqlite3_close(second);
 }
 
+static int no_locks(int fd, int command, ...)
+{
+    (void)fd;
+    (void)command;
+    errno = ENOLCK;
+    return -1;
+}
+
+/* Some NFS mounts: nothing waits for a lock that nobody can have. */
+static void file_systems_without_locks_are_named(void **state)
+{
+    char path[64];
+    sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+    struct result_set h = {0};
+    struct err err = ERR_INIT;
+    const time_t begin = time(NULL);
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/nfs.db", scratch);
+    make(path, 1, KEY);
+    assert_int_equal(
+        vfs->xSetSystemCall(vfs, "fcntl", (sqlite3_syscall_ptr)(void *)no_locks),
+        SQLITE_OK);
+    const enum status st = result_set_read(&h, path, NULL, &err);
+
+    assert_int_equal(vfs->xSetSystemCall(vfs, "fcntl", NULL), SQLITE_OK);
+    assert_int_equal(st, ST_IO);
+    assert_non_null(strstr(err.msg, "its file system has no locks"));
+    assert_true(time(NULL) - begin < 30); /* another program is waited for for 60 s */
+    err_clear(&err);
+    assert_int_equal(result_set_read(&h, path, NULL, &err), ST_OK);
+    result_set_free(&h);
+}
+
+static void numbers_that_are_not_there(void **state)
+{
+    char path[64];
+    struct err err = ERR_INIT;
+    sqlite3 *db;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/numbers.db", scratch);
+    make(path, 3, KEY);
+    assert_int_equal(result_db_open(&db, path, SQLITE_OPEN_READONLY, &err), ST_OK);
+    assert_int_equal(result_db_number(db, "SELECT count(*) FROM rows"), 3);
+    assert_int_equal(result_db_number(db, "SELECT 5 FROM rows WHERE point = 'x'"), -1);
+    assert_int_equal(result_db_number(db, "SELECT count(*) FROM no_such_table"), -1);
+    sqlite3_close(db);
+}
+
 static void checking_can_be_interrupted(void **state)
 {
     char path[64];
@@ -265,7 +448,12 @@ int main(void)
         cmocka_unit_test(machines_of_runs_are_optional),
         cmocka_unit_test(tables_that_take_no_rows),
         cmocka_unit_test(files_that_are_not_made),
+        cmocka_unit_test(other_speeds_of_one_key_are_reported),
+        cmocka_unit_test(a_file_without_rows_is_not_kept),
+        cmocka_unit_test(files_of_others_are_not_written),
         cmocka_unit_test(errors_of_sqlite_are_sentences),
+        cmocka_unit_test(file_systems_without_locks_are_named),
+        cmocka_unit_test(numbers_that_are_not_there),
         cmocka_unit_test(checking_can_be_interrupted),
     };
 

@@ -230,6 +230,18 @@ static void broken_files_get_a_sentence(void **state)
         {"shares: [{machine: a, kind: decode, format: q9, threads: 2, n: 3, lo: 0.7, "
          "median: 0.8, hi: 0.9}]\n",
          "'q9' is no weight format"},
+        {"shares: [{machine: a, kind: decode, format: q4_0, threads: 0, n: 3, lo: 0.7, "
+         "median: 0.8, hi: 0.9}]\n",
+         "share 1: 0 is outside"},
+        {"shares: [{machine: a, kind: decode, format: q4_0, threads: 2, n: none, lo: "
+         "0.7, median: 0.8, hi: 0.9}]\n",
+         "'none'"},
+        {"shares: [{machine: a, kind: decode, format: q4_0, threads: 2, n: 3, lo: 0, "
+         "median: 0.8, hi: 0.9}]\n",
+         "share 1: 0 is outside"},
+        {"shares: [{machine: a, kind: decode, format: q4_0, threads: 2, n: 3, lo: 0.7, "
+         "median: 0.6, hi: 0.9}]\n",
+         "share 1: 0.6 is outside"},
         {"shares: [{machine: a}]\n", "is missing"},
         {"shares: []\n", ""},
         {"share: 1\n", "there is no key 'share'"},
