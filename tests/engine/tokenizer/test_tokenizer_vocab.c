@@ -419,6 +419,43 @@ static void lists_of_ends_count(void **state)
     tokenizer_close(t);
 }
 
+/* By their names, control tokens or not; where <|call|> ends turns, <|end|> ends
+ * messages within one. */
+static void names_of_ends_count(void **state)
+{
+    static const struct {
+        const char *tokens, *row, *ends;
+    } cases[] = {
+        {"'<|end|>','<|call|>','<|eot_id|>'", TYPES("2,3,3,3,3,3,1"), "2 4 5"},
+        {"'<|end|>','<|call|>','<|eot_id|>'", TYPES("2,3,3,1,1,1,1"), "2 4 5"},
+        {"'<|end|>','<|call|>','<|eot_id|>'", TYPES("2,3,3,4,4,4,1"), "2 4 5"},
+        {"'<|end|>','<|call|>','<|eot_id|>'", TYPES("2,3,3,3,5,3,1"), "2 3 5"},
+        {"'<|end|>','<|calls|>','a'", TYPES("2,3,3,3,3,1,1"), "2 3"},
+        {"'<|ends|>','<|call|>','a'", TYPES("2,3,3,3,3,1,1"), "2 4"},
+        {"'<|end|>','<|call|>','a'",
+         TYPES("2,3,3,3,3,1,1") ",'" TOKENIZER_KEY_ENDS ":u32':[5]", "2 4 5"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct err err = ERR_INIT;
+        char row[512], ends[64] = "";
+
+        snprintf(row, sizeof row, "{'" M "tokens':['<unk>','<s>','</s>',%s,'b'],%s}",
+                 cases[i].tokens, cases[i].row);
+        struct tokenizer *t = open_row(llama, row, &err);
+
+        if (!t)
+            fail_msg("%s: %s", row, err.msg);
+        for (int32_t id = 0; id < 7; id++)
+            if (tokenizer_is_end(t, id))
+                sprintf(ends + strlen(ends), "%s%d", *ends ? " " : "", (int)id);
+        tokenizer_close(t);
+        if (strcmp(ends, cases[i].ends) != 0)
+            fail_msg("%s: %s, not %s", row, ends, cases[i].ends);
+    }
+}
+
 /* A token, and a merge, longer than any text of one may be. */
 static void long_texts_are_refused(void **state)
 {
@@ -473,6 +510,7 @@ int main(void)
         cmocka_unit_test(texts_become_ids),
         cmocka_unit_test(long_texts_are_left),
         cmocka_unit_test(lists_of_ends_count),
+        cmocka_unit_test(names_of_ends_count),
         cmocka_unit_test(long_texts_are_refused),
         cmocka_unit_test(steps_are_limited),
     };
