@@ -29,6 +29,7 @@ static struct {
     atomic_int n_alive;  /* completions that are not closed */
     atomic_int n_submitted;
     atomic_bool holds;             /* no tokens for the time being */
+    atomic_int may_make;           /* tokens of each, for the time being; 0: any */
     atomic_int may_submit;         /* who comes after so many waits; */
     atomic_int n_requested;        /* who has come, */
     uint64_t askers[64];           /* and of which client */
@@ -64,6 +65,7 @@ static inline void fake_reset(void)
     fake.fill = fake.fails_at = 0;
     fake.n_requested = 0;
     fake.holds = false;
+    fake.may_make = 0;
     fake.may_submit = 1000000;
 }
 
@@ -72,7 +74,7 @@ static bool fake_step(struct completion *c)
     bool news = false;
 
     pthread_mutex_lock(&c->mutex);
-    if (c->end == COMPLETION_RUNS) {
+    if (c->end == COMPLETION_RUNS && (!fake.may_make || c->n_made < fake.may_make)) {
         news = true;
         c->n_made++;
         if (fake.fails_at && c->n_made == fake.fails_at)
@@ -99,6 +101,21 @@ static inline int fake_n_made(void)
     }
     pthread_mutex_unlock(&fake_one.mutex);
     return n;
+}
+
+/* Whether all that completions may make was made and read. */
+static inline bool fake_is_read(void)
+{
+    bool is = true;
+
+    pthread_mutex_lock(&fake_one.mutex);
+    for (struct completion *c = fake_one.all; c; c = c->next) {
+        pthread_mutex_lock(&c->mutex);
+        is &= c->end != COMPLETION_RUNS || c->n_read >= fake.may_make;
+        pthread_mutex_unlock(&c->mutex);
+    }
+    pthread_mutex_unlock(&fake_one.mutex);
+    return is;
 }
 
 static void fake_abort(struct completion *c)
