@@ -71,6 +71,23 @@ static void what_is_no_model_is_named(void **state)
     }
 }
 
+/* A link to itself is not a folder without a model. */
+static void a_config_that_cannot_be_looked_up(void **state)
+{
+    char root[64], file[80];
+    struct err err = ERR_INIT;
+    struct gguf *g;
+
+    (void)state;
+    tree_new(root);
+    snprintf(file, sizeof file, "%s/config.json", root);
+    assert_int_equal(symlink("config.json", file), 0);
+    assert_refused(hf_check_folder(root, &err), &err, ST_IO, "cannot find out", file);
+    err_clear(&err);
+    assert_refused(hf_open(&g, root, &err), &err, ST_IO, "cannot find out", file);
+    tree_remove(root);
+}
+
 /* ---- a model's parts ------------------------------------------------------------- */
 
 static const struct folder_tensor embedding = {"model.embed_tokens.weight", "[6,4]"};
@@ -380,6 +397,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_of_folders),
         cmocka_unit_test(what_is_no_model_is_named),
+        cmocka_unit_test(a_config_that_cannot_be_looked_up),
         cmocka_unit_test(folders_are_opened),
         cmocka_unit_test(parts_that_do_not_fit_are_refused),
         cmocka_unit_test(tensors_have_one_name),

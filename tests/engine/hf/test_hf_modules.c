@@ -22,6 +22,7 @@ static const char bert[] =
 #define MATRIX(more)       "{'in_features':4,'out_features':2," more "}"
 #define IDENTITY           "'activation_function':'torch.nn.modules.linear.Identity'"
 
+/* A file without a text is a link to itself. */
 struct folder {
     const char *config, *files[4][2];
 };
@@ -37,8 +38,16 @@ static enum status read_modules(const struct folder *f, struct gguf **g, void **
 
     tree_new(root);
     folder_put(root, "/config.json", f->config);
-    for (size_t i = 0; i < 4 && f->files[i][0]; i++)
-        folder_put(root, f->files[i][0], f->files[i][1]);
+    for (size_t i = 0; i < 4 && f->files[i][0]; i++) {
+        const char *const name = f->files[i][0], *const text = f->files[i][1];
+        char path[128];
+
+        snprintf(path, sizeof path, "%s%s", root, name);
+        if (text)
+            folder_put(root, name, text);
+        else
+            assert_int_equal(symlink(name + 1, path), 0);
+    }
     st = hf_config_load(&c, root, &kvs, err);
     assert_int_equal(st, ST_OK);
     st = hf_put_modules(&c, root, err);
@@ -102,6 +111,8 @@ static void what_is_not_computed_is_refused(void **state)
         enum status st;
         const char *message;
     } cases[] = {
+        {{bert, {{LIST, NULL}}}, ST_IO, "cannot find out whether there is"},
+        {{bert, {{LIST "/x", ""}}}, ST_INPUT, "modules.json is a folder"},
         {{bert, {{LIST, "["}}}, ST_INPUT, "modules.json is no JSON"},
         {{bert, {{LIST, "[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]"}}},
          ST_INPUT,

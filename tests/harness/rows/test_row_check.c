@@ -189,6 +189,20 @@ static void speeds_above_their_roof_are_doubted(void **state)
         if (row_above_roof(&r) != cases[i].is_doubted)
             fail_msg("case %zu: %s", i, r.validity);
     }
+
+    /* what was found before it is not written over */
+    struct row r = row(1);
+    struct row_check c;
+    struct err err = ERR_INIT;
+    size_t n = 1;
+
+    r.tok_per_s = 12;
+    r.mbu = r.tok_per_s / r.roof_tok_per_s;
+    r.bytes_per_token = INT64_C(5) << 30;
+    snprintf(r.validity, sizeof r.validity, "disturbed: steal 7 %%");
+    assert_int_equal(row_check_all(&c, &r, &n, &err), ST_OK);
+    assert_int_equal(c.n_impossible, 0);
+    assert_string_equal(r.validity, "disturbed: steal 7 %");
 }
 
 static void a_launch_counts_once(void **state)
