@@ -40,7 +40,7 @@ static const struct opt_usage usage = {
 struct settings {
     struct session_params session;
     struct sampling sampling;
-    const char *system, *chat_template, *speculate;
+    const char *system, *chat_template;
     int n_max;
     bool show_prompt;
 };
@@ -302,8 +302,7 @@ static enum status open_talk(struct chat *c, const struct settings *s, struct er
 {
     struct conversation_params params = {.system = s->system,
                                          .n_max = s->n_max,
-                                         .lookup = !strcmp(s->speculate, "lookup"),
-                                         .mtp = !strcmp(s->speculate, "mtp"),
+                                         .drafts = s->session.drafts,
                                          .sampling = sampling_params(&s->sampling)};
     struct session_params session = s->session;
     enum status st = look(c, s, err);
@@ -311,8 +310,7 @@ static enum status open_talk(struct chat *c, const struct settings *s, struct er
     if (st)
         return st;
     params.chat = c->model.chat;
-    session.mtp = params.mtp;
-    session.n_logits = params.lookup || params.mtp ? SPECULATE_MAX + 1 : 1;
+    session.n_logits = session.drafts ? SPECULATE_MAX + 1 : 1;
     if (!session.n_ctx)
         session.n_ctx = c->model.planned.n_ctx_train < DEFAULT_CTX
                             ? c->model.planned.n_ctx_train
@@ -345,7 +343,7 @@ static enum status run(const struct settings *s, struct err *err)
 int cmd_chat(int argc, char **argv)
 {
     struct err err = ERR_INIT;
-    struct settings s = {.sampling = SAMPLING_DEFAULT, .speculate = "off"};
+    struct settings s = {.sampling = SAMPLING_DEFAULT};
     struct opt_args args;
     const struct opt opts[] = {
         SESSION_OPT_MODEL(s.session),
@@ -357,8 +355,8 @@ int cmd_chat(int argc, char **argv)
         OPT_INT('n', "tokens", &s.n_max, "N",
                 "maximum tokens of an answer (default: the context)", 1, INT_MAX),
         SAMPLING_OPTS(s.sampling, "temperature (default: 0.7; 0: greedy)"),
-        OPT_STR(
-            0, "speculate", &s.speculate, "HOW",
+        SESSION_OPT_SPECULATE(
+            s.session,
             "speculative decoding: lookup, mtp (the model's own layer that predicts "
             "further tokens), or off (default)"),
         TEXTMODEL_OPTS(s.session),
@@ -372,10 +370,6 @@ int cmd_chat(int argc, char **argv)
         return cmd_end(&err);
     if (!s.session.model)
         err_set(&err, ST_USAGE, "name the model: -m FILE");
-    else if (strcmp(s.speculate, "off") && strcmp(s.speculate, "lookup") &&
-             strcmp(s.speculate, "mtp"))
-        err_set(&err, ST_USAGE, "--speculate %.40s: use lookup, mtp or off",
-                s.speculate);
     interrupt_catch();
     if (!err.code)
         run(&s, &err);

@@ -5,7 +5,6 @@
 #include "harness/cmd/cmd.h"
 
 #include <limits.h>
-#include <string.h>
 
 #include "harness/base/interrupt.h"
 #include "harness/measure/session/generate.h"
@@ -27,7 +26,7 @@ int cmd_generate(int argc, char **argv)
 {
     struct err err = ERR_INIT;
     struct generate_settings s = {
-        .sampling = SAMPLING_DEFAULT, .speculate = "off", .prompt = "", .n_max = 128};
+        .sampling = SAMPLING_DEFAULT, .prompt = "", .n_max = 128};
     struct opt_args args;
     const struct opt opts[] = {
         SESSION_OPT_MODEL(s.session),
@@ -36,8 +35,8 @@ int cmd_generate(int argc, char **argv)
                 "maximum tokens to generate (default: 128)", 1, INT_MAX),
         SAMPLING_OPTS(s.sampling, "temperature (default: 0, greedy)"),
         OPT_FLAG(0, "special", &s.special, "recognise control tokens in the prompt"),
-        OPT_STR(
-            0, "speculate", &s.speculate, "HOW",
+        SESSION_OPT_SPECULATE(
+            s.session,
             "speculative decoding: lookup, mtp (the model's own layer that predicts "
             "further tokens), or off (default)"),
         OPT_STR(0, "draft", &s.draft, "MODEL",
@@ -52,14 +51,8 @@ int cmd_generate(int argc, char **argv)
         return cmd_end(&err);
     if (!s.session.model)
         err_set(&err, ST_USAGE, "name the model: -m FILE");
-    else if (strcmp(s.speculate, "off") && strcmp(s.speculate, "lookup") &&
-             strcmp(s.speculate, "mtp"))
-        err_set(&err, ST_USAGE,
-                "--speculate %.40s: use lookup, mtp or off; --draft MODEL drafts with "
-                "a model",
-                s.speculate);
     interrupt_catch();
-    if (!err.code)
+    if (!err.code && session_take_draft(&s.session, s.draft, &err) == ST_OK)
         generate_run(&s, &err);
     return cmd_end(&err);
 }

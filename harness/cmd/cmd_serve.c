@@ -4,8 +4,6 @@
  */
 #include "harness/cmd/cmd.h"
 
-#include <string.h>
-
 #include "harness/base/interrupt.h"
 #include "harness/serve/http/serve.h"
 #include "harness/measure/session/textmodel.h"
@@ -23,28 +21,11 @@ static const struct opt_usage usage = {
     .no_arguments = "the model follows -m",
 };
 
-static enum status read_drafts(struct serve_settings *s, const char *how,
-                               struct err *err)
-{
-    static const char *const names[] = {"off", "lookup", "mtp"}; /* scheduler_drafts */
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (!strcmp(how, names[i])) {
-            s->drafts = (enum scheduler_drafts)i;
-            return ST_OK;
-        }
-    return err_set(err, ST_USAGE,
-                   "--speculate %.40s: use lookup, mtp or off; --draft MODEL drafts "
-                   "with a model",
-                   how);
-}
-
 int cmd_serve(int argc, char **argv)
 {
     struct err err = ERR_INIT;
     struct serve_settings s = SERVE_DEFAULTS;
     struct opt_args args;
-    const char *speculate = "off";
     bool cancelled = false;
     const struct opt opts[] = {
         SESSION_OPT_MODEL(s.session),
@@ -71,8 +52,8 @@ int cmd_serve(int argc, char **argv)
                    1e6),
         OPT_FLAG(0, "no-prefixes", &s.no_prefixes,
                  "do not keep what prompts begin with"),
-        OPT_STR(0, "speculate", &speculate, "HOW",
-                "drafts where they pay: lookup, mtp or off (default)"),
+        SESSION_OPT_SPECULATE(s.session,
+                              "drafts where they pay: lookup, mtp or off (default)"),
         OPT_STR(0, "draft", &s.draft, "MODEL", "drafts by this model, where they pay"),
         TEXTMODEL_OPTS(s.session),
         OPT_STR(0, "api-key-file", &s.key_file, "FILE", "API keys, one per line"),
@@ -98,11 +79,7 @@ int cmd_serve(int argc, char **argv)
     if (st == ST_OK && !s.session.model)
         st = err_set(&err, ST_USAGE, "name the model: -m FILE");
     if (st == ST_OK)
-        st = read_drafts(&s, speculate, &err);
-    if (st == ST_OK && s.draft && s.drafts != SCHEDULER_PLAIN)
-        st = err_set(&err, ST_USAGE, "--draft and --speculate exclude each other");
-    if (st == ST_OK && s.draft)
-        s.drafts = SCHEDULER_DRAFT;
+        st = session_take_draft(&s.session, s.draft, &err);
     if (st == ST_OK) {
         interrupt_catch();
         st = serve(&s, &cancelled, &err);

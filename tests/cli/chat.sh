@@ -113,7 +113,7 @@ refused 2 "has no chat template" chat -m "$model"
 refused 2 "neither a name (chatml, " chat -m "$model" --chat-template alpaca
 refused 2 "name the model" chat
 refused 2 "argument" chat -m "$model" hello
-refused 2 "--speculate" chat -m "$model" --speculate yes
+refused 2 "--speculate: drafts are off, lookup or mtp, not" chat -m "$model" --speculate yes
 refused 2 "min-p" chat -m "$model" --min-p 7
 refused 2 "no-such" chat -m no-such.gguf
 

@@ -71,6 +71,8 @@ done
     sed -n 's/.*, \([0-9]*\) of \([0-9]*\) draft tokens.*/\1 \2/p' >guessed.txt
 read -r right guessed <guessed.txt
 [ "$right" = "$guessed" ] || fail "of $guessed draft tokens of the same model $right were accepted"
+refused 2 "exclude each other" generate -m "$model" -p a -n 1 --draft "$model" --speculate lookup
+refused 2 "drafts are off, lookup or mtp, not" generate -m "$model" -p a -n 1 --speculate yes
 # ---- by its own layer that predicts further tokens: the same text, and what came of it
 mtp=$SRC/tests/data/models/zoo/qwen35-mtp.gguf
 for how in packed mmap stream; do

@@ -64,11 +64,12 @@ enum status conversation_open(struct conversation **c, struct textmodel *model,
                           tokenizer_n_vocab(model->tok), err);
     if (!st)
         st = textout_open(&new->out, model->tok, err);
-    if (!st && (params->lookup || params->mtp))
-        st = speculate_open(&new->speculator, model->m, new->sampler, model->tok,
-                            &(struct speculate_params){.mtp = params->mtp,
-                                                       .sampling = &params->sampling},
-                            err);
+    if (!st && params->drafts)
+        st = speculate_open(
+            &new->speculator, model->m, new->sampler, model->tok,
+            &(struct speculate_params){.mtp = params->drafts == DRAFTS_MTP,
+                                       .sampling = &params->sampling},
+            err);
     if (st) {
         conversation_close(new);
         return st;

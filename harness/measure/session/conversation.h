@@ -22,9 +22,7 @@ struct conversation_params {
     const char *system; /* or NULL; kept by the caller */
     int n_max;          /* tokens of an answer; 0: limited by the context */
     struct sampler_params sampling;
-    bool lookup; /* draft tokens from the conversation, see engine/speculate/speculate.h
-                  */
-    bool mtp;    /* or by the model's own layer that predicts further tokens */
+    enum session_drafts drafts;
 };
 
 struct conversation_stats {

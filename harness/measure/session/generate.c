@@ -211,8 +211,7 @@ static enum status open_model(struct generation *g, const struct generate_settin
     struct session_params params = s->session;
     enum status st;
 
-    params.mtp = !s->draft && !strcmp(s->speculate, "mtp");
-    params.n_logits = s->draft || strcmp(s->speculate, "off") ? SPECULATE_MAX + 1 : 1;
+    params.n_logits = params.drafts ? SPECULATE_MAX + 1 : 1;
     if (!params.n_ctx)
         params.n_ctx = (int)(need < n_ctx_train ? need : n_ctx_train);
     if (g->n_prompt > (size_t)params.n_ctx && !params.setup.kv_window)
@@ -235,25 +234,24 @@ static enum status open_speculation(struct generation *g,
                                     const struct generate_settings *s, struct err *err)
 {
     const struct sampler_params sampling = sampling_params(&s->sampling);
-    struct speculate_params how = {.sampling = &sampling};
+    struct speculate_params how = {.sampling = &sampling,
+                                   .mtp = s->session.drafts == DRAFTS_MTP};
     struct session_params params = s->session;
     enum status st = ST_OK;
 
+    if (s->session.drafts == DRAFTS_OFF)
+        return ST_OK;
     if (s->draft) {
         params.model = s->draft;
         params.quant = NULL;
         params.n_ctx = slm_info(g->model.m)->n_ctx;
         params.n_logits = 1;
-        params.mtp = false;
         st = textmodel_look(&g->draft, &params, NULL, err);
         if (!st)
             st = textmodel_open(&g->draft, &params, err);
         how.draft = g->draft.m;
         how.draft_tok = g->draft.tok;
-    } else if (!strcmp(s->speculate, "off")) {
-        return ST_OK;
     }
-    how.mtp = !strcmp(s->speculate, "mtp");
     if (!st)
         st = speculate_open(&g->speculator, g->model.m, g->sampler, g->model.tok, &how,
                             err);

@@ -58,9 +58,9 @@ struct generate_settings {
     struct session_params session;
     struct sampling sampling;
     const char *prompt;
-    const char *speculate, *draft; /* "off", "lookup", "mtp"; a model, or NULL */
-    int n_max;                     /* tokens */
-    bool special;                  /* control tokens in the prompt are such */
+    const char *draft; /* the model of DRAFTS_MODEL */
+    int n_max;         /* tokens */
+    bool special;      /* control tokens in the prompt are such */
 };
 
 /* Prints each token to standard output as it is made, and the speed to standard error.

@@ -60,6 +60,28 @@ static enum status preload(struct slm *m, const struct topology *topo, struct er
     return st;
 }
 
+/* ---- speculative decoding -------------------------------------------------------- */
+
+static const char *drafts_name(int value)
+{
+    static const char *const names[] = {"off", "lookup", "mtp"};
+
+    return names[value];
+}
+
+const struct choices choices_drafts = {"drafts are", drafts_name, DRAFTS_MODEL};
+
+enum status session_take_draft(struct session_params *s, const char *model,
+                               struct err *err)
+{
+    if (!model)
+        return ST_OK;
+    if (s->drafts != DRAFTS_OFF)
+        return err_set(err, ST_USAGE, "--draft and --speculate exclude each other");
+    s->drafts = DRAFTS_MODEL;
+    return ST_OK;
+}
+
 /* ---- opening --------------------------------------------------------------------- */
 
 struct opening {
@@ -149,7 +171,7 @@ struct slm_params session_model_params(const struct session_params *s,
 
     p.n_ctx = s->n_ctx;
     p.n_logits = s->n_logits;
-    p.mtp = s->mtp;
+    p.mtp = s->drafts == DRAFTS_MTP;
     p.n_sequences = s->n_sequences;
     p.paged = s->paged;
     p.n_pool = s->n_pool;

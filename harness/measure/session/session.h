@@ -14,6 +14,14 @@
 #include "engine/engine.h"
 #include "harness/rows/settings/model_setup.h"
 
+/* How tokens are drafted (engine/speculate/speculate.h). */
+enum session_drafts {
+    DRAFTS_OFF,
+    DRAFTS_LOOKUP, /* from the text so far */
+    DRAFTS_MTP,    /* by the model's own layer that predicts further tokens */
+    DRAFTS_MODEL,  /* by a draft model, which is named in its own way */
+};
+
 struct session_params {
     const char *model; /* as modelref.h has it; NULL: ST_USAGE */
     const char *quant; /* quantise it to this while loading; or NULL */
@@ -23,7 +31,7 @@ struct session_params {
      * defaults. */
     struct model_setup setup;
     int n_ctx, n_logits, n_sequences; /* as in struct slm_params */
-    bool mtp;                         /* the same */
+    enum session_drafts drafts;
     bool paged;
     size_t n_pool;
     int n_checkpoints;
@@ -36,6 +44,11 @@ struct session_params {
     uint64_t reserved_bytes;      /* of memory, for something else */
     bool decodes;                 /* many tokens: measure prefetch distances */
 };
+
+/* --draft MODEL: *s drafts by a model. NULL: as it is. Error: ST_USAGE for drafts that
+ * --speculate chose as well. */
+enum status session_take_draft(struct session_params *s, const char *model,
+                               struct err *err);
 
 /* The model that params name; a synthetic one is made where its file is missing. From
  * then on the process can start no other program and use no network (fence.h). Errors:
@@ -68,6 +81,9 @@ enum status session_open(struct slm **m, const struct session_params *params,
             "GGUF file, Hugging Face folder, or SHAPE:QUANT"), \
         OPT_STR(0, "quant", &(s).quant, "QUANT",               \
                 "quantise F32, F16 or BF16 weights while loading")
+extern const struct choices choices_drafts; /* those of --speculate */
+#define SESSION_OPT_SPECULATE(s, help) \
+    OPT_CHOICE(0, "speculate", &(s).drafts, "HOW", help, &choices_drafts)
 #define SESSION_OPT(s, name) model_setup_option(SETTING_##name, &(s).setup)
 #define SESSION_OPT_HOLD(s) \
     SESSION_OPT(s, kv_type), SESSION_OPT(s, weights), SESSION_OPT(s, prefill_sums)

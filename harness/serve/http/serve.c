@@ -85,7 +85,7 @@ static enum status choose_vectors(struct serving *v, struct err *err)
         info->is_encoder || (info->has_pooling && info->pooling != SLM_POOLING_NONE);
     if (!v->embeds)
         return ST_OK;
-    if (v->set->drafts != SCHEDULER_PLAIN)
+    if (v->session.drafts != DRAFTS_OFF)
         return err_set(err, ST_USAGE,
                        "%s makes vectors, and no text that could be drafted",
                        v->model.ref.text);
@@ -216,7 +216,7 @@ static enum status start_scheduler(struct serving *v, struct err *err)
         .chat = v->model.chat,
         .n_queue = v->set->n_queue,
         .max_itl_s = v->set->max_itl_ms * 1e-3,
-        .drafts = v->set->drafts,
+        .drafts = v->session.drafts,
         .draft = v->draft.m,
         .draft_tok = v->draft.tok,
         .keep_prefixes = !v->set->no_prefixes && !v->embeds,
@@ -231,7 +231,7 @@ static void print_ready(const struct serving *v)
 {
     const struct slm_info *info = slm_info(v->model.m);
     static const char *const drafts[] = {
-        [SCHEDULER_LOOKUP] = "lookup", [SCHEDULER_MTP] = "the model's own layer"};
+        [DRAFTS_LOOKUP] = "lookup", [DRAFTS_MTP] = "the model's own layer"};
 
     printf("Serves %s on http://%s, %d sequence%s of %d positions, KV cache %s",
            model_name(v), v->at.text, info->n_sequences, plural(info->n_sequences, "s"),
@@ -245,12 +245,12 @@ static void print_ready(const struct serving *v)
                info->n_checkpoints);
     if (v->embeds)
         printf(", vectors of %d numbers", info->n_vector);
-    if (v->set->drafts == SCHEDULER_DRAFT)
+    if (v->session.drafts == DRAFTS_MODEL)
         printf(", drafts by %s (weights %s, KV cache and scratch memory %s)",
                v->draft.ref.name, bytes_text(v->draft_plan.weights_bytes).text,
                bytes_text(v->draft_plan.other_bytes).text);
-    else if (v->set->drafts != SCHEDULER_PLAIN)
-        printf(", drafts by %s", drafts[v->set->drafts]);
+    else if (v->session.drafts != DRAFTS_OFF)
+        printf(", drafts by %s", drafts[v->session.drafts]);
     printf(", %d thread%s, %s\n", v->model.n_threads, plural(v->model.n_threads, "s"),
            v->keys ? "with keys" : "without a key");
     fflush(stdout);
@@ -344,9 +344,8 @@ enum status serve(const struct serve_settings *settings, bool *cancelled,
     v.session.listener = v.at.fd;
     if (settings->chat_template && !access(settings->chat_template, R_OK))
         v.session.also = settings->chat_template; /* else it is a name */
-    v.session.mtp = settings->drafts == SCHEDULER_MTP;
     v.session.n_logits = v.session.n_sequences;
-    if (settings->drafts != SCHEDULER_PLAIN)
+    if (settings->session.drafts != DRAFTS_OFF)
         v.session.n_logits += SCHEDULER_MAX_DRAFTED;
     if (v.session.n_logits > SLM_DEFAULT_BATCH) /* a step has a token of each */
         v.session.setup.n_batch = v.session.n_logits;

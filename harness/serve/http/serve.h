@@ -20,8 +20,7 @@ struct serve_settings {
     const char *key_file;
     int n_queue;
     double max_itl_ms;
-    enum scheduler_drafts drafts;
-    const char *draft; /* the model of SCHEDULER_DRAFT */
+    const char *draft; /* the model of DRAFTS_MODEL */
     uint64_t kv_bytes; /* 0: what memory holds */
     bool no_prefixes, any_model;
 };

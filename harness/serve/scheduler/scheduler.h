@@ -45,6 +45,7 @@
 #include "engine/engine.h"
 #include "engine/grammar/grammar.h"
 #include "engine/speculate/speculate.h"
+#include "harness/measure/session/session.h"
 
 struct scheduler;
 struct completion;
@@ -55,22 +56,15 @@ struct completion;
 /* Tokens that all completions together may draft in a step. */
 #define SCHEDULER_MAX_DRAFTED 16
 
-enum scheduler_drafts {
-    SCHEDULER_PLAIN,  /* none */
-    SCHEDULER_LOOKUP, /* from the completion's own tokens */
-    SCHEDULER_MTP,    /* by the model's own layer, which it was opened with */
-    SCHEDULER_DRAFT   /* by a draft model */
-};
-
 struct scheduler_params {
     struct slm *m; /* it lives longer */
     const struct tokenizer *tok;
     const struct chat_template *chat; /* whose end tokens end an answer, too; or NULL */
     int n_queue;      /* requests that may wait for a sequence; one more is refused */
     double max_itl_s; /* a step's time while somebody decodes; 0: no limit */
-    enum scheduler_drafts drafts; /* as many tokens in a step as the model has logits
+    enum session_drafts drafts; /* as many tokens in a step as the model has logits
                                      for, besides those of a token of each sequence */
-    struct slm *draft; /* of SCHEDULER_DRAFT, opened by the same thread with as many
+    struct slm *draft; /* of DRAFTS_MODEL, opened by the same thread with as many
                           sequences, and as many logits; it lives longer */
     const struct tokenizer *draft_tok; /* its vocabulary, for scheduler_open() */
     bool always_drafts;                /* whether they pay or not: for tests */

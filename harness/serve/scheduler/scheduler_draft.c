@@ -123,11 +123,11 @@ enum status scheduler_open_drafts(struct scheduler *s, struct err *err)
     const struct slm_info *info = slm_info(s->params.m);
     const int rows = info->n_logits - s->n_sequences;
 
-    speculate_rates_begin(&s->rates, s->params.drafts == SCHEDULER_MTP ||
-                                         s->params.drafts == SCHEDULER_DRAFT);
-    if (s->params.drafts == SCHEDULER_PLAIN)
+    speculate_rates_begin(&s->rates, s->params.drafts == DRAFTS_MTP ||
+                                         s->params.drafts == DRAFTS_MODEL);
+    if (s->params.drafts == DRAFTS_OFF)
         return ST_OK;
-    if (s->params.drafts == SCHEDULER_MTP)
+    if (s->params.drafts == DRAFTS_MTP)
         s->guess_ratio =
             (double)info->nextn_bytes / (double)(info->weight_token_bytes + 1);
     s->max_drafted = rows < SCHEDULER_MAX_DRAFTED ? rows : SCHEDULER_MAX_DRAFTED;
@@ -135,16 +135,16 @@ enum status scheduler_open_drafts(struct scheduler *s, struct err *err)
     s->guesses = calloc(n, sizeof *s->guesses);
     if (!s->drafters || !s->guesses)
         return err_set(err, ST_NO_MEMORY, "no memory for drafts of %zu sequences", n);
-    if (s->params.drafts == SCHEDULER_DRAFT && scheduler_open_draft_model(s, err))
+    if (s->params.drafts == DRAFTS_MODEL && scheduler_open_draft_model(s, err))
         return err->code;
     return s->params.always_drafts ? ST_OK : time_drafts(s, err);
 }
 
 int scheduler_guessed_ids(const struct scheduler *s)
 {
-    if (s->params.drafts == SCHEDULER_DRAFT)
+    if (s->params.drafts == DRAFTS_MODEL)
         return s->n_shared;
-    return s->params.drafts == SCHEDULER_MTP ? s->n_vocab : 0;
+    return s->params.drafts == DRAFTS_MTP ? s->n_vocab : 0;
 }
 
 void scheduler_close_drafts(struct scheduler *s)
@@ -169,7 +169,7 @@ static int find_max(struct scheduler *s, int i)
         return 0;
     s->parts[i].tokens = c->tokens + c->n_done; /* they may have moved */
     c->source = c->n_skipped ? SOURCE_END : 0;
-    return s->params.drafts == SCHEDULER_LOOKUP
+    return s->params.drafts == DRAFTS_LOOKUP
                ? speculate_lookup(c->tokens, c->n, most, c->draft, &c->source)
                : most;
 }
@@ -387,7 +387,7 @@ void scheduler_plan_drafts(struct scheduler *s, double plain_work)
 
     s->plain_work = plain_work;
     s->n_plain = s->n_parts;
-    if (s->params.drafts == SCHEDULER_PLAIN || most < 1)
+    if (s->params.drafts == DRAFTS_OFF || most < 1)
         return;
     for (int i = 0; i < s->n_parts && !s->params.always_drafts; i++)
         choose_unread(s, s->part_of[i]);
@@ -495,7 +495,7 @@ double scheduler_make_drafts(struct scheduler *s)
     }
     if (!n)
         return 0;
-    if (s->params.drafts != SCHEDULER_LOOKUP)
+    if (s->params.drafts != DRAFTS_LOOKUP)
         guess(s);
     for (int i = 0; i < s->n_parts; i++)
         if (s->part_of[i]->source >= 0 && s->parts[i].which == SLM_LOGITS_ALL)
@@ -573,16 +573,16 @@ static void count_gain(struct scheduler *s)
 
 void scheduler_learn_drafts(struct scheduler *s)
 {
-    if (s->params.drafts != SCHEDULER_PLAIN)
+    if (s->params.drafts != DRAFTS_OFF)
         count_gain(s);
-    for (int i = 0; s->params.drafts != SCHEDULER_PLAIN && i < s->n_parts; i++) {
+    for (int i = 0; s->params.drafts != DRAFTS_OFF && i < s->n_parts; i++) {
         struct completion *c = s->part_of[i];
         struct speculate_rates *const rates[] = {&c->rates, &s->rates};
 
         if (c->n_draft)
             learn(s, c);
         for (int k = 0; !c->n_draft && k < 2; k++)
-            if (c->source >= 0 && s->params.drafts != SCHEDULER_LOOKUP)
+            if (c->source >= 0 && s->params.drafts != DRAFTS_LOOKUP)
                 speculate_rates_forget(rates[k], c->source);
             else if (c->source > 0 && c->n > c->n_before)
                 speculate_rates_compare(rates[k], c->source,

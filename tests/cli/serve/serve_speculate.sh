@@ -7,7 +7,7 @@
 command -v python3 >/dev/null || skip "no python3"
 data=$SRC/tests/data/models
 
-refused 2 "use lookup, mtp or off" serve -m "$data/stories260K-f32.gguf" --port 0 \
+refused 2 "drafts are off, lookup or mtp, not" serve -m "$data/stories260K-f32.gguf" --port 0 \
     --speculate copy
 refused 3 "no layer that predicts further tokens" serve \
     -m "$data/stories260K-f32.gguf" --port 0 --speculate mtp

@@ -12,11 +12,11 @@
 
 enum { N_USERS = 4, N_SEQUENCES = 3, N_CTX = 1000, N_TEXT = 60 };
 
-struct setting {
+struct served_setting {
     const char *path;
     const unsigned char *image; /* [image_bytes], instead */
     size_t image_bytes;
-    enum scheduler_drafts drafts;
+    enum session_drafts drafts;
     const char *draft;                /* the file of a draft model, */
     const unsigned char *draft_image; /* or [draft_bytes] */
     size_t draft_bytes;
@@ -28,7 +28,7 @@ struct setting {
     struct grammar *grammar;
 };
 
-static inline void open_served(struct served *d, const struct setting *set)
+static inline void open_served(struct served *d, const struct served_setting *set)
 {
     struct slm_params p = slm_params_default();
     struct err err = ERR_INIT;
@@ -45,12 +45,12 @@ static inline void open_served(struct served *d, const struct setting *set)
     p.n_logits = N_SEQUENCES + SCHEDULER_MAX_DRAFTED;
     p.n_pool = (size_t)set->n_pages * SLM_PAGE;
     p.n_checkpoints = set->alike ? 4 : 0;
-    p.mtp = set->drafts == SCHEDULER_MTP;
+    p.mtp = set->drafts == DRAFTS_MTP;
     if (slm_open(&d->m, &p, &err) ||
         weights_preload(slm_weights(d->m), slm_thread_pool(d->m), NULL, NULL, &err) ||
         tokenizer_open(&d->tok, slm_gguf(d->m), &err))
         fail_msg("%s", err.msg);
-    if (set->drafts != SCHEDULER_DRAFT)
+    if (set->drafts != DRAFTS_MODEL)
         return;
     p.path = set->draft_image ? NULL : set->draft;
     p.image = set->draft_image;
@@ -61,8 +61,9 @@ static inline void open_served(struct served *d, const struct setting *set)
         fail_msg("%s", err.msg);
 }
 
-static inline struct scheduler *
-open_scheduler(const struct served *d, const struct setting *set, bool always_drafts)
+static inline struct scheduler *open_scheduler(const struct served *d,
+                                               const struct served_setting *set,
+                                               bool always_drafts)
 {
     const struct scheduler_params p = {.m = d->m,
                                        .tok = d->tok,
@@ -81,7 +82,8 @@ open_scheduler(const struct served *d, const struct setting *set, bool always_dr
 }
 
 /* Prompts that repeat, so that lookup finds something. */
-static inline int fill_prompt(int32_t prompt[300], int i, const struct setting *set)
+static inline int fill_prompt(int32_t prompt[300], int i,
+                              const struct served_setting *set)
 {
     const int n = set->n_pages ? 200 + 30 * i : 20 + 25 * i;
 

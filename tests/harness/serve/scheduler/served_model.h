@@ -40,7 +40,7 @@ static int served_checkpoints;
 
 /* What completions draft by, in all schedulers from here on: a draft model is the model
  * itself. */
-static enum scheduler_drafts served_drafts;
+static enum session_drafts served_drafts;
 
 /* With n_ctx positions, n_pages pages (0: enough for all). */
 static inline void served_open(struct served *d, const struct synth_shape *shape,
@@ -56,7 +56,7 @@ static inline void served_open(struct served *d, const struct synth_shape *shape
     p.n_pool = (size_t)n_pages * SLM_PAGE;
     p.n_checkpoints = served_checkpoints;
     d->m = open_model(&p);
-    if (served_drafts == SCHEDULER_DRAFT)
+    if (served_drafts == DRAFTS_MODEL)
         d->draft = open_model(&p);
     if (tokenizer_open(&d->tok, slm_gguf(d->m), &err))
         fail_msg("%s", err.msg);

@@ -125,13 +125,13 @@ static void open_scheduler_of(struct simulation *x)
     const struct scheduler_params p = {.m = x->d.m,
                                        .tok = x->d.tok,
                                        .n_queue = MAX_USERS,
-                                       .drafts = SCHEDULER_LOOKUP,
+                                       .drafts = DRAFTS_LOOKUP,
                                        .always_drafts = true};
     struct err err = ERR_INIT;
 
     if (scheduler_open(&x->s, &p, &err))
         fail_msg("%s", err.msg);
-    x->s->params.drafts = SCHEDULER_MTP;
+    x->s->params.drafts = DRAFTS_MTP;
     x->s->params.always_drafts = false;
     speculate_rates_begin(&x->s->rates, true);
     x->s->depth_cost = 0;

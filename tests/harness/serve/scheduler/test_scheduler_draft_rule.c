@@ -4,7 +4,7 @@
  */
 #include "tests/harness/serve/scheduler/served_drafts.h"
 
-static struct scheduler *open_ruled(struct served *d, const struct setting *set)
+static struct scheduler *open_ruled(struct served *d, const struct served_setting *set)
 {
     struct scheduler_params params;
     struct scheduler *s;
@@ -28,7 +28,8 @@ static void close_ruled(struct served *d, struct scheduler *s)
 /* Before the first request, and nothing is left of what was computed for it. */
 static void test_times_are_known(void **state)
 {
-    struct setting set = {.path = STORIES, .draft = STORIES, .drafts = SCHEDULER_DRAFT};
+    struct served_setting set = {
+        .path = STORIES, .draft = STORIES, .drafts = DRAFTS_MODEL};
     struct scheduler *s;
     struct served d;
 
@@ -55,8 +56,8 @@ static void test_times_are_known(void **state)
  * reads one in read_s, and its guesses are trusted at first. */
 static int planned_by_model(int n_text, double read_s, double gained_s, int *n_skipped)
 {
-    const struct setting set = {
-        .path = STORIES, .draft = STORIES, .drafts = SCHEDULER_DRAFT};
+    const struct served_setting set = {
+        .path = STORIES, .draft = STORIES, .drafts = DRAFTS_MODEL};
     struct completion *c;
     struct served d;
     struct scheduler *s = open_ruled(&d, &set);
@@ -123,7 +124,7 @@ static void test_reading_rule(void **state)
  * more_s of that. */
 static int planned(int n, double more_s, double rate)
 {
-    const struct setting set = {.path = MTP_MODEL, .drafts = SCHEDULER_MTP};
+    const struct served_setting set = {.path = MTP_MODEL, .drafts = DRAFTS_MTP};
     struct completion *c[N_SEQUENCES];
     struct served d;
     struct scheduler *s = open_ruled(&d, &set);

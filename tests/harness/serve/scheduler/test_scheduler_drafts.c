@@ -19,7 +19,7 @@ struct outcome {
 
 /* User i's request: greedy, drawn, with penalties, with a stop string, ... */
 static struct completion_params request(const int32_t *prompt, int n, int i,
-                                        const struct setting *set)
+                                        const struct served_setting *set)
 {
     static const char *const stops[] = {"ee", "qu"};
     struct completion_params p = served_params(prompt, n, set->n_text);
@@ -62,12 +62,12 @@ static void check_step(void *arg)
     }
 }
 
-static void run(const struct setting *set, struct outcome *out)
+static void run(const struct served_setting *set, struct outcome *out)
 {
     struct completion *c[N_USERS];
     struct served d;
     struct checked checked = {.d = &d,
-                              .skips = set->skips && set->drafts == SCHEDULER_DRAFT};
+                              .skips = set->skips && set->drafts == DRAFTS_MODEL};
     struct scheduler *s;
 
     open_served(&d, set);
@@ -117,14 +117,14 @@ static void check_counts(const struct outcome *o, int n_users)
 /* The outcome with drafts by lookup, or by a draft model where one is set, whose texts
  * are those without. Weights are F32, with which passes of other widths hardly round
  * otherwise. */
-static const struct outcome *compare(struct setting set)
+static const struct outcome *compare(struct served_setting set)
 {
     static struct outcome plain, drafted;
 
     set.path = STORIES;
     run(&set, &plain);
     assert_int_equal(plain.stats.n_drafted, 0);
-    set.drafts = set.draft ? SCHEDULER_DRAFT : SCHEDULER_LOOKUP;
+    set.drafts = set.draft ? DRAFTS_MODEL : DRAFTS_LOOKUP;
     run(&set, &drafted);
     for (int i = 0; i < set.n_users; i++) {
         const struct served_text *a = &plain.text[i], *b = &drafted.text[i];
@@ -144,7 +144,7 @@ static const struct outcome *compare(struct setting set)
 
 /* How many tokens of user i's text are not those that are drawn after the ones before
  * them, one by one. */
-static int count_others(struct slm *m, const struct setting *set, int i,
+static int count_others(struct slm *m, const struct served_setting *set, int i,
                         const struct served_text *t)
 {
     const int n_vocab = slm_info(m)->n_vocab;
@@ -171,8 +171,8 @@ static int count_others(struct slm *m, const struct setting *set, int i,
 
 /* Also a model of eight bits, whose texts part for good after a draw that is
  * all but a tie: with a wrong state or position hardly any draw would be the same. */
-static const struct outcome *replay(struct setting set, const char *path,
-                                    enum scheduler_drafts drafts)
+static const struct outcome *replay(struct served_setting set, const char *path,
+                                    enum session_drafts drafts)
 {
     static struct outcome out;
     struct slm_params p = slm_params_default();
@@ -198,31 +198,31 @@ static const struct outcome *replay(struct setting set, const char *path,
 
 static void test_texts_are_the_same(void **state)
 {
-    struct setting set = {.n_users = N_USERS, .n_text = N_TEXT};
+    struct served_setting set = {.n_users = N_USERS, .n_text = N_TEXT};
 
     (void)state;
     compare(set);
     set.plain = true;
-    replay(set, MTP_MODEL, SCHEDULER_MTP);
-    replay(set, MTP_MODEL, SCHEDULER_LOOKUP);
+    replay(set, MTP_MODEL, DRAFTS_MTP);
+    replay(set, MTP_MODEL, DRAFTS_LOOKUP);
 }
 
 /* Pages run out, and who was dropped is computed again. */
 static void test_dropped(void **state)
 {
-    const struct setting set = {
+    const struct served_setting set = {
         .n_users = N_USERS, .n_text = 400, .n_pages = 5, .plain = true};
 
     (void)state;
     /* drawn texts of this length meet draws that are all but ties */
-    replay(set, STORIES, SCHEDULER_LOOKUP);
-    assert_true(replay(set, MTP_MODEL, SCHEDULER_MTP)->stats.n_preempted > 0);
+    replay(set, STORIES, DRAFTS_LOOKUP);
+    assert_true(replay(set, MTP_MODEL, DRAFTS_MTP)->stats.n_preempted > 0);
 }
 
 /* What prompts begin with is computed once; the layer that predicts does without. */
 static void test_alike(void **state)
 {
-    struct setting set = {
+    struct served_setting set = {
         .n_users = N_USERS, .n_text = N_TEXT, .n_pages = 5, .alike = true};
 
     (void)state;
@@ -230,7 +230,7 @@ static void test_alike(void **state)
     set.plain = true;
     /* a model with such a layer and without states is not among the tests' own */
     if (!access(OTHER_MODEL, R_OK))
-        assert_true(replay(set, OTHER_MODEL, SCHEDULER_MTP)->stats.n_cached > 0);
+        assert_true(replay(set, OTHER_MODEL, DRAFTS_MTP)->stats.n_cached > 0);
 }
 
 static void test_grammar(void **state)
@@ -239,7 +239,7 @@ static void test_grammar(void **state)
         "{\"type\":\"array\",\"minItems\":6,\"maxItems\":6,\"items\":{"
         "\"enum\":[\"first one\",\"second one\",\"third\"]}}";
     static struct outcome out;
-    struct setting set = {.n_users = N_USERS, .n_text = 300};
+    struct served_setting set = {.n_users = N_USERS, .n_text = 300};
     struct err err = ERR_INIT;
 
     (void)state;
@@ -249,7 +249,7 @@ static void test_grammar(void **state)
     set.draft = STORIES;
     assert_true(compare(set)->text[0].usage.n_forced > 0);
     set.path = MTP_MODEL;
-    set.drafts = SCHEDULER_MTP;
+    set.drafts = DRAFTS_MTP;
     set.plain = true;
     run(&set, &out);
     check_counts(&out, N_USERS);
@@ -271,7 +271,8 @@ static void test_grammar(void **state)
  * are computed again. */
 static void test_draft_model(void **state)
 {
-    struct setting set = {.n_users = N_USERS, .n_text = N_TEXT, .draft = STORIES};
+    struct served_setting set = {
+        .n_users = N_USERS, .n_text = N_TEXT, .draft = STORIES};
     const struct outcome *o;
 
     (void)state;
@@ -296,19 +297,19 @@ static void test_draft_model(void **state)
     set.n_text = 400;
     set.alike = false;
     set.draft = SHAKESPEARE;
-    set.drafts = SCHEDULER_DRAFT;
-    o = replay(set, STORIES, SCHEDULER_DRAFT);
+    set.drafts = DRAFTS_MODEL;
+    o = replay(set, STORIES, DRAFTS_MODEL);
     assert_true(o->stats.n_preempted > 0);
     set.draft = MTP_MODEL; /* with states */
     set.n_text = N_TEXT;
-    o = replay(set, MTP_MODEL, SCHEDULER_DRAFT);
+    o = replay(set, MTP_MODEL, DRAFTS_MODEL);
     assert_true(o->stats.accepted_at[0] * 10 >= o->stats.drafted_at[0] * 8);
 }
 
 /* Its error ends drafts, and no text. */
 static void test_draft_model_fails(void **state)
 {
-    struct setting set = {.path = STORIES, .n_users = N_USERS, .n_text = N_TEXT};
+    struct served_setting set = {.path = STORIES, .n_users = N_USERS, .n_text = N_TEXT};
     unsigned char *image = (unsigned char *)test_read_file(STORIES, &set.draft_bytes);
     static struct outcome plain, drafted;
     struct err err = ERR_INIT;
@@ -320,7 +321,7 @@ static void test_draft_model_fails(void **state)
     memset(mtp_tensor_in(image, g, "output_norm.weight", &bytes), 0xff, 64);
     gguf_close(g);
     run(&set, &plain);
-    set.drafts = SCHEDULER_DRAFT;
+    set.drafts = DRAFTS_MODEL;
     set.draft_image = image;
     run(&set, &drafted);
     free(image);
@@ -335,8 +336,8 @@ static void test_draft_model_fails(void **state)
 /* Steps for one token with drafts of a layer that cannot err, and one that does. */
 static double steps_per_token(size_t skip, int n_users)
 {
-    struct setting set = {
-        .n_users = n_users, .n_text = N_TEXT, .plain = true, .drafts = SCHEDULER_MTP};
+    struct served_setting set = {
+        .n_users = n_users, .n_text = N_TEXT, .plain = true, .drafts = DRAFTS_MTP};
     static struct outcome out;
     unsigned char *image = mtp_image_make(MTP_MODEL, skip, &set.image_bytes);
     int n = 0;

@@ -219,18 +219,18 @@ static void checkpoints_are_kept(void **state)
         shape.n_vocab = SERVED_VOCAB;
         shape.n_ctx_train = SERVED_MAX;
         served_checkpoints = 4;
-        served_drafts = i == 1 ? SCHEDULER_LOOKUP : SCHEDULER_PLAIN;
+        served_drafts = i == 1 ? DRAFTS_LOOKUP : DRAFTS_OFF;
         check_clients(&shape, true);
     }
-    served_drafts = SCHEDULER_PLAIN;
+    served_drafts = DRAFTS_OFF;
 }
 
 static void all_draft(void **state)
 {
     (void)state;
-    served_drafts = SCHEDULER_LOOKUP;
+    served_drafts = DRAFTS_LOOKUP;
     check_clients(&SERVED_PLAIN, true);
-    served_drafts = SCHEDULER_DRAFT;
+    served_drafts = DRAFTS_MODEL;
     check_clients(&SERVED_PLAIN, true);
     check_clients(&SERVED_PLAIN, false);
 }
