@@ -11,42 +11,33 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/format.h"
+
 /* Below this the program itself does not start well. */
 #define LIMIT_MIN (UINT64_C(16) << 20)
 
 /* Version 1 may have a hierarchy for each controller. */
 static struct hierarchy of_memory, of_cpu;
 
-static void gib(char *buf, size_t cap, uint64_t bytes)
-{
-    if (bytes >= UINT64_C(1) << 30)
-        snprintf(buf, cap, "%.4g GiB", (double)bytes / (double)(UINT64_C(1) << 30));
-    else
-        snprintf(buf, cap, "%.4g MiB", (double)bytes / (double)(UINT64_C(1) << 20));
-}
-
 /* ---- making one ------------------------------------------------------------------ */
 
 static enum status check_limit(const char *root, uint64_t limit, struct err *err)
 {
     char *text = sysfile_read_all(root, "/proc/meminfo");
-    char requested[32], has[32];
     uint64_t kb = 0;
 
     if (text)
         text_key_u64(text, "MemTotal", &kb);
     free(text);
-    gib(requested, sizeof requested, limit);
-    gib(has, sizeof has, kb * 1024);
     if (limit < LIMIT_MIN)
         return err_set(err, ST_USAGE,
                        "a memory limit of %s is below 16 MiB, where nothing can run",
-                       requested);
+                       bytes_text(limit).text);
     if (kb && limit / 1024 > kb)
         return err_set(err, ST_USAGE,
                        "a memory limit of %s is above the %s this machine has; set "
                        "less, or none (--mem none)",
-                       requested, has);
+                       bytes_text(limit).text, bytes_text(kb * 1024).text);
     return ST_OK;
 }
 
@@ -153,20 +144,20 @@ static int write_limit(const struct sandbox *s, const char *text)
     return 0;
 }
 
-static enum status refuse_limit(const char *requested, const char *is,
-                                const char *source, struct err *err)
+static enum status refuse_limit(uint64_t requested, uint64_t is, const char *source,
+                                struct err *err)
 {
     return err_set(err, ST_USAGE,
                    "a memory limit of %s is above the %s that %.200s allows; name "
                    "less, or that one (--mem container), or none (--mem none)",
-                   requested, is, source);
+                   bytes_text(requested).text, bytes_text(is).text, source);
 }
 
 /* Set the limit and use the value that the kernel reports. */
 static enum status enforce(const struct sandbox *s, uint64_t limit, struct err *err)
 {
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    char source[CGROUP_PATH_MAX + 64], requested[32], is[32], text[32];
+    char source[CGROUP_PATH_MAX + 64], text[32];
 
     snprintf(text, sizeof text, "%" PRIu64, limit);
     if (write_limit(s, text))
@@ -174,14 +165,12 @@ static enum status enforce(const struct sandbox *s, uint64_t limit, struct err *
                              "cannot set a memory limit of %s bytes in %.200s", text,
                              s->dir);
     const uint64_t got = sandbox_read_limit(s, source, sizeof source);
-    gib(requested, sizeof requested, limit);
-    gib(is, sizeof is, got);
     if (got && got + page <= limit)
-        return refuse_limit(requested, is, source, err);
+        return refuse_limit(limit, got, source, err);
     if (got > limit || !got)
-        return err_set(err, ST_IO,
-                       "requested a memory limit of %s, the kernel has %s in %.200s",
-                       requested, got ? is : "none", s->dir);
+        return err_set(
+            err, ST_IO, "requested a memory limit of %s, the kernel has %s in %.200s",
+            bytes_text(limit).text, got ? bytes_text(got).text : "none", s->dir);
     return ST_OK;
 }
 
@@ -261,7 +250,7 @@ enum status sandbox_own_limit(const char *root, uint64_t *limit_bytes, struct er
 static enum status adopt_instead(struct sandbox *s, uint64_t limit, struct err *err)
 {
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    char source[CGROUP_PATH_MAX + 64], requested[32], is[32];
+    char source[CGROUP_PATH_MAX + 64];
     uint64_t got;
 
     snprintf(s->dir, sizeof s->dir, "%s", s->place.dir);
@@ -270,10 +259,8 @@ static enum status adopt_instead(struct sandbox *s, uint64_t limit, struct err *
     if (!got || got >= limit + page)
         return ST_PERMISSION;
     err_clear(err);
-    gib(requested, sizeof requested, limit);
-    gib(is, sizeof is, got);
     if (got + page <= limit)
-        return refuse_limit(requested, is, source, err);
+        return refuse_limit(limit, got, source, err);
     return adopt(s, err);
 }
 

@@ -11,6 +11,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/random.h"
+#include "harness/base/format.h"
 
 /* Pieces that are read of a completion before others have their turn. */
 #define MAX_PIECES 64
@@ -313,8 +314,8 @@ bool answer_fits(const struct answer_model *m, uint64_t n_bytes,
 {
     return n_bytes <= m->memory->answer ||
            refuse(refusal, 400, "answer_too_large", NULL,
-                  "the answer has become larger than %.3g MiB; send a smaller request",
-                  answer_mib(m->memory->answer));
+                  "the answer has become larger than %s; send a smaller request",
+                  bytes_text(m->memory->answer).text);
 }
 
 /* An answer that does not stream is kept until its last choice has ended. */
@@ -329,9 +330,9 @@ static void check_whole(struct answer *a)
     free_choices(a);
     if (own) {
         refuse(&a->failure, 400, "answer_too_large", NULL,
-               "the answer has become larger than %.3g MiB; request fewer choices, "
+               "the answer has become larger than %s; request fewer choices, "
                "tokens or log-probabilities, or with stream true",
-               answer_mib(memory->answer));
+               bytes_text(memory->answer).text);
         return;
     }
     a->failure.retry_after_s = 1;

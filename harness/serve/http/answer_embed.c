@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "engine/tokenizer/tokenizer.h"
+#include "harness/base/format.h"
 #include "harness/serve/http/answer_impl.h"
 
 /* ---- texts ----------------------------------------------------------------------- */
@@ -72,11 +73,10 @@ bool answer_begin_vectors(struct answer *a, struct refusal *refusal)
     a->n_texts = params.n_texts;
     a->n_each = 1;
     if (answer_vector_bytes(a) > limit)
-        return refuse(
-            refusal, 400, "answer_too_large", "input",
-            "%d vectors of %d numbers are more than %.3g MiB; request %d at a time",
-            a->n_texts, a->model->n_vector, answer_mib(limit),
-            (int)(limit / sizeof(float)) / a->model->n_vector);
+        return refuse(refusal, 400, "answer_too_large", "input",
+                      "%d vectors of %d numbers are more than %s; request %d at a time",
+                      a->n_texts, a->model->n_vector, bytes_text(limit).text,
+                      (int)(limit / sizeof(float)) / a->model->n_vector);
     a->choices = calloc(1, sizeof *a->choices);
     if (!a->choices)
         return refuse(refusal, 503, NULL, NULL, "no memory for an answer");

@@ -48,12 +48,6 @@ bool answer_submit(struct answer *a, int i, struct completion_params *params,
 bool answer_fits(const struct answer_model *m, uint64_t n_bytes,
                  struct refusal *refusal);
 
-/* Bytes as they are written in messages. */
-static inline double answer_mib(uint64_t bytes)
-{
-    return (double)bytes / (1 << 20);
-}
-
 /* ---- answer_prompt.c: prompts as tokens, answers without a completion ------------ */
 
 /* Whether the kind has such an answer; and makes it. */

@@ -72,7 +72,7 @@ static void a_container_has_no_other_limit(void **state)
     assert_non_null(strstr(err.msg, "--mem container"));
     err_clear(&err);
     assert_int_equal(sandbox_create(&s, root, 2048 * MIB, &err), ST_USAGE);
-    assert_non_null(strstr(err.msg, "1 GiB that /sys/fs/cgroup/memory.max allows"));
+    assert_non_null(strstr(err.msg, "1.00 GiB that /sys/fs/cgroup/memory.max allows"));
     err_clear(&err);
     assert_int_equal(sandbox_check(root, 1024 * MIB, &err), ST_OK);
     assert_int_equal(sandbox_check(root, 512 * MIB, &err), ST_PERMISSION);
@@ -119,7 +119,8 @@ static void refuses_impossible_limits(void **state)
     static const struct {
         uint64_t bytes;
         const char *says;
-    } cases[] = {{15 * MIB, "16 MiB"},
+    } cases[] = {{1024, "limit of 1.00 KiB is below 16 MiB"},
+                 {15 * MIB, "limit of 15.0 MiB is below 16 MiB"},
                  {17 * 1024 * MIB, "this machine has"},
                  {2048 * MIB, "/sys/fs/cgroup/user/memory.max"}};
     struct sandbox *s = NULL;

@@ -321,7 +321,7 @@ static void a_large_answer(void **state)
     fake.fill = 256 << 10;
     fake.pace_us = 1000;
     assert_refused(complete("{\"prompt\": \"a\", \"n\": 8, \"max_tokens\": 1000000}"),
-                   400, "larger than 12 MiB");
+                   400, "larger than 12.0 MiB");
     wait_alive(0);
     assert_non_null(strstr(get("/metrics", ""), "\nslm_answer_bytes 0\n"));
     assert_int_equal(status_of(complete(few)), 200);

@@ -153,7 +153,7 @@ static void little_memory(void **state)
                    503, "smaller"); /* of 40 MiB */
     fake.fill = 256 << 10;
     fake.pace_us = 1000;
-    assert_refused(complete(large), 400, "larger than 12 MiB");
+    assert_refused(complete(large), 400, "larger than 12.0 MiB");
     close_small();
     request_bytes = 4 * MIB; /* of some 321 */
     open_server(60, true);
