@@ -125,9 +125,10 @@ static void print_chat(const struct gguf *g)
     struct chat_abilities can;
     struct err err = ERR_INIT;
 
-    if (!chat_template_exists(g))
-        return;
-    if (tokenizer_open(&tok, g, &err) || chat_template_open(&c, g, tok, NULL, &err)) {
+    if (!chat_template_exists(g)) {
+        puts("\nchat template: none");
+    } else if (tokenizer_open(&tok, g, &err) ||
+               chat_template_open(&c, g, tok, NULL, &err)) {
         printf("\nchat template: cannot be used: %s\n", err.msg);
     } else {
         can = chat_template_abilities(c);

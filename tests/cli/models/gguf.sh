@@ -12,6 +12,7 @@ grep -q 'llama.attention.layer_norm_rms_epsilon   1e-05' all
 grep -q 'token_embd.weight  *f32  *64 x 512  *131072' all
 "$BENCH" gguf "$model" --metadata >part
 grep -q '^metadata' part && ! grep -q '^tensors' part
+grep -qx "chat template: none" part || fail "a model without a chat template: $(tail -3 part)"
 "$BENCH" gguf "$model" --tensors >part
 ! grep -q '^metadata' part && grep -q '^tensors' part
 "$BENCH" gguf --help | grep -q '^usage: bench gguf FILE'
