@@ -193,25 +193,46 @@ static enum status ints_item(const char *item, const char *what, const char *uni
     return ST_OK;
 }
 
+bool parse_item(struct parse_list *l, enum status *st, struct err *err)
+{
+    const char *from = l->n ? l->rest : l->text;
+
+    if (*st || !from)
+        return false;
+    from += strspn(from, " ");
+    const size_t all = strcspn(from, ",");
+    size_t len = all;
+
+    while (len && from[len - 1] == ' ')
+        len--;
+    if (!len)
+        *st = *l->text ? err_set(err, ST_USAGE, "%s: '%.200s' has an empty item",
+                                 l->what, l->text)
+                       : err_set(err, ST_USAGE, "%s: an empty list", l->what);
+    else if (len >= sizeof l->item)
+        *st = err_set(err, ST_USAGE, "%s: '%.40s...' has more than %zu characters",
+                      l->what, from, sizeof l->item - 1);
+    else
+        snprintf(l->item, sizeof l->item, "%.*s", (int)len, from);
+    l->rest = from[all] ? from + all + 1 : NULL;
+    l->n++;
+    return *st == ST_OK;
+}
+
 enum status parse_counts(const char *text, const char *what, const char *unit, int min,
                          int max, struct int_list *out, struct err *err)
 {
+    struct parse_list items = {.what = what, .text = text};
     struct int_list list = {NULL, 0};
-    char *copy = strdup(text), *save = NULL;
-    enum status s = copy ? ST_OK : err_set(err, ST_NO_MEMORY, "out of memory");
+    enum status st = ST_OK;
 
-    for (char *item = copy ? strtok_r(copy, ",", &save) : NULL; item && s == ST_OK;
-         item = strtok_r(NULL, ",", &save))
-        s = ints_item(item, what, unit, min, max, &list, err);
-    if (s == ST_OK && !list.n)
-        s = err_set(err, ST_USAGE, "%s: an empty list; write 1,2,4 or 1-4", what);
-    free(copy);
-    if (s != ST_OK) {
+    while (parse_item(&items, &st, err))
+        st = ints_item(items.item, what, unit, min, max, &list, err);
+    if (st)
         free(list.v);
-        return s;
-    }
-    *out = list;
-    return ST_OK;
+    else
+        *out = list;
+    return st;
 }
 
 enum status parse_ints(const char *text, const char *what, int min, int max,
@@ -223,28 +244,28 @@ enum status parse_ints(const char *text, const char *what, int min, int max,
 enum status parse_words(const char *text, const char *what, const char *const *names,
                         int n_names, uint64_t *bits, struct err *err)
 {
-    char word[64], known[300] = "";
+    struct parse_list words = {.what = what, .text = text};
     uint64_t found = 0;
-    int i;
+    enum status st = ST_OK;
 
-    for (const char *at = text; at && *at; found |= UINT64_C(1) << i) {
-        const size_t len = strcspn(at, ",");
+    while (parse_item(&words, &st, err)) {
+        const char *word = words.item;
+        char known[300] = "";
+        int i;
 
-        snprintf(word, sizeof word, "%.*s", (int)len, at);
         for (i = 0; i < n_names && strcasecmp(names[i], word); i++)
             text_append(known, sizeof known, "%s%s", i ? ", " : "", names[i]);
         if (i == n_names) {
             const char *near = suggest(word, names, n_names);
 
-            return err_set(err, ST_USAGE, "%s: there is no '%s'; %s%s%s", what, word,
+            return err_set(err, ST_USAGE, "%s: there is no '%.60s'; %s%s%s", what, word,
                            near ? "did you mean " : "there are: ", near ? near : known,
                            near ? "?" : "");
         }
-        known[0] = '\0';
-        at += len + (at[len] == ',');
+        found |= UINT64_C(1) << i;
     }
-    if (text && !*text)
-        return err_set(err, ST_USAGE, "%s needs a value", what);
+    if (st)
+        return st;
     *bits = text ? found : UINT64_MAX;
     return ST_OK;
 }

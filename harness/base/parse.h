@@ -10,6 +10,7 @@
 #ifndef SLM_HARNESS_BASE_PARSE_H
 #define SLM_HARNESS_BASE_PARSE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "engine/base/status.h"
@@ -35,6 +36,19 @@ enum status parse_double(const char *text, const char *what, double min, double 
 /* "2", "2%" or "2.5 %" as 0.02, 0.02 and 0.025; min and max are shares, too. */
 enum status parse_percent(const char *text, const char *what, double min, double max,
                           double *out, struct err *err);
+
+/* A list with commas, from its first two members; text NULL: without items. */
+struct parse_list {
+    const char *what, *text;
+    const char *rest; /* after the item's comma; NULL: there is no further one */
+    int n;            /* items so far */
+    char item[4096];
+};
+
+/* The next item, without the blanks around it. False after the last one, and as soon as
+ * *st, which the caller may set as well, is an error: that of an empty or too long item
+ * is ST_USAGE. */
+bool parse_item(struct parse_list *l, enum status *st, struct err *err);
 
 /* "q4_K,q8_0" as bits, one for each of the names (at most 64, any case); text NULL: all
  * of them. The message has the nearest name, or all. */

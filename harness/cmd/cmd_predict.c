@@ -48,16 +48,17 @@ struct settings {
 
 #define MAX_QUANTS QUANTMIX_N
 
-/* "Q4_0,Q8_0" into quants[MAX_QUANTS]; text is cut in place. */
-static enum status parse_quants(struct settings *s, char *text, const char **quants,
+/* "Q4_0,Q8_0" into quants[MAX_QUANTS]. */
+static enum status parse_quants(struct settings *s, const char **quants,
                                 struct err *err)
 {
-    char *rest = text, *part;
+    struct parse_list parts = {.what = "--quant", .text = s->quants};
+    enum status st = ST_OK;
 
-    while (text && (part = strsep(&rest, ",")) != NULL) {
+    while (parse_item(&parts, &st, err)) {
         enum quantmix mix;
 
-        if (mix_parse(&mix, part, err))
+        if (mix_parse(&mix, parts.item, err))
             return err->code;
         if (s->what.n_quants == MAX_QUANTS)
             return err_set(err, ST_USAGE, "--quant takes at most %d quantisations",
@@ -65,7 +66,7 @@ static enum status parse_quants(struct settings *s, char *text, const char **qua
         quants[s->what.n_quants++] = quantmix_name(mix);
     }
     s->what.quants = quants;
-    return ST_OK;
+    return st;
 }
 
 static enum status parse_kv(struct predict_params *p, const char *text, struct err *err)
@@ -333,13 +334,12 @@ static enum status run(struct settings *s, const struct opt_args *args, int *cod
                        struct err *err)
 {
     const char *quants[MAX_QUANTS];
-    char *text = s->quants ? strdup(s->quants) : NULL;
     struct shares shares = {NULL, 0};
     enum status st = check_usage(s, args, err);
 
     s->what.mem_limit = s->machine.mem_bytes;
     if (st == ST_OK)
-        st = parse_quants(s, text, quants, err);
+        st = parse_quants(s, quants, err);
     if (st == ST_OK)
         st = parse_kv(&s->what, s->kv ? s->kv : s->what.all ? "f16,q8_0" : "f16", err);
     if (st == ST_OK)
@@ -351,7 +351,6 @@ static enum status run(struct settings *s, const struct opt_args *args, int *cod
              : s->claim ? run_claim(s, &shares, code, err)
                         : run_grid(s, &shares, err);
     shares_free(&shares);
-    free(text);
     return st;
 }
 

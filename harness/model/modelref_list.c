@@ -2,12 +2,14 @@
  *
  * modelref_list.c - NAME:Q4_K_M,Q8_0: several models that differ by their quantisation
  */
+#include "harness/model/modelref.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "harness/model/modelref.h"
+#include "harness/base/parse.h"
 
 const char *modelref_list_of(const char *text)
 {
@@ -21,57 +23,41 @@ const char *modelref_list_of(const char *text)
     return colon + 1;
 }
 
-/* The list's items are quantisations, each once. */
-static enum status check_list(const char *text, const char *list, struct err *err)
+/* The list's items are quantisations, each once; counts them. */
+static enum status check_list(const char *text, const char *list, size_t *n,
+                              struct err *err)
 {
     bool is_named[QUANTMIX_N] = {false};
+    struct parse_list items = {.what = text, .text = list};
+    enum status st = ST_OK;
 
-    for (const char *item = list;; item++) {
-        const int len = (int)strcspn(item, ",");
-        char name[40];
+    for (*n = 0; parse_item(&items, &st, err); ++*n) {
         enum quantmix mix;
 
-        if (!len)
-            return err_set(err, ST_USAGE,
-                           "'%.200s' has an empty item in its list of quantisations; "
-                           "write them as in Q4_K_M,Q8_0",
-                           text);
-        snprintf(name, sizeof name, "%.*s", len, item);
-        if (mix_parse(&mix, name, err))
+        if (mix_parse(&mix, items.item, err))
             return ST_USAGE;
         if (is_named[mix])
             return err_set(err, ST_USAGE, "'%.200s' names %s twice", text,
                            quantmix_name(mix));
         is_named[mix] = true;
-        item += len;
-        if (!*item)
-            return ST_OK;
     }
-}
-
-/* Models of a text, and the bytes of their texts. */
-static size_t count(const char *text, size_t *n_bytes)
-{
-    const char *list = modelref_list_of(text);
-    size_t n = 1;
-
-    for (const char *c = list; c && *c; c++)
-        n += *c == ',';
-    *n_bytes += n * (strlen(text) + 1);
-    return n;
+    return st;
 }
 
 enum status modelref_expand(const char *const *texts, size_t n, struct str_list *out,
                             struct err *err)
 {
     size_t n_all = 0, n_bytes = 0, at = 0;
+    enum status st = ST_OK;
 
     for (size_t i = 0; i < n; i++) {
         const char *list = modelref_list_of(texts[i]);
+        size_t n_models = 1;
 
-        if (list && check_list(texts[i], list, err))
+        if (list && check_list(texts[i], list, &n_models, err))
             return ST_USAGE;
-        n_all += count(texts[i], &n_bytes);
+        n_all += n_models;
+        n_bytes += n_models * (strlen(texts[i]) + 1);
     }
     const char **v = malloc(n_all * sizeof *v + n_bytes + 1);
 
@@ -82,16 +68,13 @@ enum status modelref_expand(const char *const *texts, size_t n, struct str_list 
     for (size_t i = 0; i < n; i++) {
         const char *list = modelref_list_of(texts[i]);
         const int shared = list ? (int)(list - texts[i]) : (int)strlen(texts[i]);
+        struct parse_list items = {.what = texts[i], .text = list};
 
-        for (const char *item = list ? list : "";; item++) {
-            const int len = (int)strcspn(item, ",");
-
+        parse_item(&items, &st, err);
+        do { /* without a list once, as it is */
             v[at++] = to;
-            to += sprintf(to, "%.*s%.*s", shared, texts[i], len, item) + 1;
-            item += len;
-            if (!*item)
-                break;
-        }
+            to += sprintf(to, "%.*s%s", shared, texts[i], items.item) + 1;
+        } while (parse_item(&items, &st, err));
     }
     *out = (struct str_list){v, n_all};
     return ST_OK;

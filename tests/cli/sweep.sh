@@ -147,7 +147,10 @@ for from in "-m nano:Q4_K_M,Q8_0 -m nano:F16" "-c ./list.yaml"; do
         fail "$from: $(cat out)"
 done
 refused 2 "there is no quantisation 'Q9'" sweep -m nano:Q4_K_M,Q9 --dry-run
-refused 2 "'nano:Q4_0,,Q8_0' has an empty item" sweep -m nano:Q4_0,,Q8_0 --dry-run
+refused 2 "--mem: '1G,,2G' has an empty item" sweep -m nano:Q4_0 --mem 1G,,2G --dry-run
+refused 2 "--kv-type: 'f16,,q8_0' has an empty item" sweep -m nano:Q4_0 --kv-type f16,,q8_0 --dry-run
+refused 2 "--speculate: 'copy,' has an empty item" sweep -m nano:Q4_0 --speculate copy, --dry-run
+refused 2 "'Q4_0,,Q8_0' has an empty item" sweep -m nano:Q4_0,,Q8_0 --dry-run
 refused 2 "'nano:Q4_0,Q8_0' is several models, and one is taken here" decode -m nano:Q4_0,Q8_0
 refused 2 "as in nano:Q4_0" plan -m nano:Q4_0,Q8_0
 "$BENCH" synth nano Q4_0 -o "own,twin:Q4_0,Q8_0" >/dev/null

@@ -11,6 +11,7 @@
 
 #include "engine/engine.h"
 #include "harness/base/format.h"
+#include "harness/base/parse.h"
 #include "harness/model/model_fence.h"
 #include "harness/base/dirs.h"
 #include "harness/measure/quality/quality_text.h"
@@ -26,27 +27,25 @@ static const char usual_weighed[] = "q8_0,q6_K,q5_K,q4_K,iq4_xs,q3_K,iq3_s,q2_K,
 
 static enum status read_types(struct choose *c, struct err *err)
 {
-    const char *text = c->s->types;
+    const char *usual = c->imatrix ? usual_weighed : usual_types;
+    struct parse_list names = {.what = "--types",
+                               .text = c->s->types ? c->s->types : usual};
+    enum status st = ST_OK;
 
-    if (!text)
-        text = c->imatrix ? usual_weighed : usual_types;
-    while (*text) {
-        const int len = (int)strcspn(text, ",");
-        char name[24];
+    while (parse_item(&names, &st, err)) {
+        const enum kern_format type = kern_format_by_name(names.item);
 
-        snprintf(name, sizeof name, "%.*s", len, text);
         if (c->n_types == CHOOSE_MAX_TYPES)
             return err_set(err, ST_USAGE, "--types: more than %d types",
                            CHOOSE_MAX_TYPES);
-        c->types[c->n_types] = kern_format_by_name(name);
-        if (c->types[c->n_types] == KERN_N_FMT ||
-            quantmix_by_base(c->types[c->n_types]) == QUANTMIX_N)
+        if (type == KERN_N_FMT || quantmix_by_base(type) == QUANTMIX_N)
             return err_set(err, ST_USAGE,
-                           "--types: there is no type '%s'; write them as in %s", name,
-                           usual_types);
-        c->n_types++;
-        text += len + (text[len] == ',');
+                           "--types: there is no type '%.40s'; write them as in %s",
+                           names.item, usual_types);
+        c->types[c->n_types++] = type;
     }
+    if (st)
+        return st;
     if (c->n_types < 2)
         return err_set(err, ST_USAGE, "--types: name two types at least, as in %s",
                        usual_types);

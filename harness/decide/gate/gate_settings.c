@@ -69,25 +69,26 @@ static enum status set_name(char *field, const char *text, const char *what,
 static enum status set_kernels(struct gate_kernels *field, const char *text,
                                const char *what, struct err *err)
 {
+    struct parse_list names = {.what = what, .text = text};
     struct gate_kernels list = {.n = 0};
+    enum status st = ST_OK;
 
-    for (const char *at = text; strcmp(text, "none") && *at;) {
-        const size_t len = strcspn(at, ",");
-        char name[32];
+    while (strcmp(text, "none") && parse_item(&names, &st, err)) {
+        const enum kern_format format = kern_format_by_name(names.item);
 
-        snprintf(name, sizeof name, "%.*s", (int)(len < 31 ? len : 31), at);
         if (list.n == GATE_MAX_METRICS)
             return err_set(err, ST_USAGE, "%s: more than %d weight formats", what,
                            GATE_MAX_METRICS);
-        if (kern_format_by_name(name) == KERN_N_FMT)
-            return err_set(err, ST_USAGE,
-                           "%s: '%s' is no weight format; `bench kernels --list` knows "
-                           "them",
-                           what, name);
-        list.v[list.n++] = kern_format_by_name(name);
-        at += len;
-        at += *at == ',';
+        if (format == KERN_N_FMT)
+            return err_set(
+                err, ST_USAGE,
+                "%s: '%.31s' is no weight format; `bench kernels --list` knows "
+                "them",
+                what, names.item);
+        list.v[list.n++] = format;
     }
+    if (st)
+        return st;
     *field = list;
     return ST_OK;
 }

@@ -12,6 +12,7 @@
 
 #include "harness/base/format.h"
 #include "harness/base/order.h"
+#include "harness/base/parse.h"
 #include "harness/stats/stats.h"
 #include "harness/rows/model_rows.h"
 #include "harness/rows/report_rows.h"
@@ -405,18 +406,11 @@ static enum status add_metrics(struct series_set *set, const struct result_set *
                                const struct item *items,
                                const struct series_choice *choice, struct err *err)
 {
+    struct parse_list columns = {.what = "--metric", .text = choice->metrics};
     enum status st = ST_OK;
-    const char *rest = choice->metrics;
 
-    while (*rest && st == ST_OK) {
-        const size_t len = strcspn(rest, ",");
-        char column[64];
-
-        snprintf(column, sizeof column, "%.*s", len < 63 ? (int)len : 63, rest);
-        st = add_metric(set, h, items, column, choice, err);
-        rest += len;
-        rest += *rest == ',';
-    }
+    while (parse_item(&columns, &st, err))
+        st = add_metric(set, h, items, columns.item, choice, err);
     return st;
 }
 

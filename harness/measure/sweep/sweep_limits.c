@@ -4,9 +4,6 @@
  */
 #include "harness/measure/sweep/sweep.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static enum status add(struct sweep_settings *s, uint64_t limit, const char *what,
                        struct err *err)
 {
@@ -23,25 +20,17 @@ static enum status add(struct sweep_settings *s, uint64_t limit, const char *wha
 enum status sweep_set_limits(struct sweep_settings *s, const char *text,
                              const char *what, struct err *err)
 {
-    char *copy = strdup(text), *save = NULL;
-    enum status status =
-        copy ? ST_OK : err_set(err, ST_NO_MEMORY, "no memory for a list of limits");
+    struct parse_list words = {.what = what, .text = text};
+    enum status st = ST_OK;
+    uint64_t limit;
 
     s->n_mem_limits = 0;
-    for (char *word = copy ? strtok_r(copy, ", ", &save) : NULL;
-         word && status == ST_OK; word = strtok_r(NULL, ", ", &save)) {
-        uint64_t limit;
-
-        status = setting_parse(SETTING_mem, word, what, &limit, sizeof limit, err);
-        if (status == ST_OK)
-            status = add(s, limit, what, err);
+    while (parse_item(&words, &st, err)) {
+        st = setting_parse(SETTING_mem, words.item, what, &limit, sizeof limit, err);
+        if (st == ST_OK)
+            st = add(s, limit, what, err);
     }
-    if (status == ST_OK && !s->n_mem_limits)
-        status =
-            err_set(err, ST_USAGE,
-                    "%s: at least one limit is needed; write 6G, 4G,6G or none", what);
-    free(copy);
-    return status;
+    return st;
 }
 
 uint64_t sweep_max_memory(const struct sweep_settings *s)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/parse.h"
 #include "harness/measure/engines/engine_run.h"
 #include "harness/model/model_names.h"
 #include "harness/measure/plan/plan.h"
@@ -135,14 +136,11 @@ enum status sweep_add_text(struct sweep_settings *s, const char *word, const cha
 enum status sweep_set_texts(struct sweep_settings *s, const char *text,
                             const char *what, struct err *err)
 {
-    char *copy = strdup(text), *save = NULL;
-    enum status status = copy ? ST_OK : err_set(err, ST_NO_MEMORY, "no memory");
+    struct parse_list words = {.what = what, .text = text};
+    enum status st = ST_OK;
 
     s->n_texts = 0;
-    for (char *word = copy ? strtok_r(copy, ",", &save) : NULL;
-         word && status == ST_OK && strcmp(text, "none");
-         word = strtok_r(NULL, ",", &save))
-        status = sweep_add_text(s, word + strspn(word, " "), what, err);
-    free(copy);
-    return status;
+    while (strcmp(text, "none") && parse_item(&words, &st, err))
+        st = sweep_add_text(s, words.item, what, err);
+    return st;
 }

@@ -295,33 +295,30 @@ static enum status parse_choices(const struct setting *s, const char *text,
                                  struct err *err)
 {
     const int most = s->n_swept ? s->n_swept : s->choices->n;
-    char *copy = strdup(text), *save = NULL, known[100];
+    struct parse_list words = {.what = what, .text = text};
     enum status st = ST_OK;
+    char known[100];
 
     fresh->v = malloc((size_t)most * sizeof *fresh->v);
-    if (!copy || !fresh->v)
-        st = err_set(err, ST_NO_MEMORY, "no memory for a list");
-    for (char *word = copy && st == ST_OK ? strtok_r(copy, ", ", &save) : NULL;
-         word && st == ST_OK; word = strtok_r(NULL, ", ", &save)) {
+    if (!fresh->v)
+        return err_set(err, ST_NO_MEMORY, "no memory for a list");
+    choice_list(s->choices, most, known, sizeof known);
+    while (parse_item(&words, &st, err)) {
         int v;
 
         if (fresh->n == (size_t)most)
             st = err_set(err, ST_USAGE, "%s: '%s' names more than %s", what, text,
-                         choice_list(s->choices, most, known, sizeof known));
+                         known);
         else
-            st = choice_parse(s->choices, word, what, &v, err);
+            st = choice_parse(s->choices, words.item, what, &v, err);
         if (st == ST_OK && v >= most)
             st = err_set(
                 err, ST_USAGE,
                 "%s: a sweep does not take '%s', only %s; bench decode takes it", what,
-                word, choice_list(s->choices, most, known, sizeof known));
+                words.item, known);
         if (st == ST_OK)
             fresh->v[fresh->n++] = v;
     }
-    if (st == ST_OK && !fresh->n)
-        st = err_set(err, ST_USAGE, "%s: at least one of %s is needed", what,
-                     choice_list(s->choices, most, known, sizeof known));
-    free(copy);
     return st;
 }
 
@@ -330,18 +327,17 @@ static enum status parse_hundredths_list(const struct setting *s, const char *te
                                          const char *what, struct int_list *fresh,
                                          struct err *err)
 {
-    char *copy = strdup(text), *save = NULL;
+    struct parse_list words = {.what = what, .text = text};
     enum status st = ST_OK;
 
     fresh->v = malloc(SETTING_MAX_LIST * sizeof *fresh->v);
-    if (!copy || !fresh->v)
-        st = err_set(err, ST_NO_MEMORY, "no memory for a list");
-    for (char *word = copy && st == ST_OK ? strtok_r(copy, ", ", &save) : NULL;
-         word && st == ST_OK; word = strtok_r(NULL, ", ", &save)) {
+    if (!fresh->v)
+        return err_set(err, ST_NO_MEMORY, "no memory for a list");
+    while (parse_item(&words, &st, err)) {
         int v = 0;
         size_t i = 0;
 
-        st = parse_hundredths(s, word, what, &v, err);
+        st = parse_hundredths(s, words.item, what, &v, err);
         while (i < fresh->n && fresh->v[i] != v)
             i++;
         if (st == ST_OK && i == SETTING_MAX_LIST)
@@ -350,9 +346,6 @@ static enum status parse_hundredths_list(const struct setting *s, const char *te
         if (st == ST_OK && i == fresh->n)
             fresh->v[fresh->n++] = v;
     }
-    if (st == ST_OK && !fresh->n)
-        st = err_set(err, ST_USAGE, "%s: at least one value is needed, or none", what);
-    free(copy);
     return st;
 }
 

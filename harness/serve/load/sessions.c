@@ -56,20 +56,19 @@ enum status session_settings_parse(struct session_settings *s, const char *text,
                                    struct err *err)
 {
     struct session_settings own = {.next = {LOAD_FIXED, 64, 64}};
-    char buf[sizeof own.text], *at = buf, *pair;
+    struct parse_list pairs = {.what = "--sessions", .text = text};
     enum status st = ST_OK;
 
-    if (strlen(text) >= sizeof buf)
+    if (strlen(text) >= sizeof own.text)
         return err_set(err, ST_USAGE, "--sessions: more than %zu characters",
-                       sizeof buf - 1);
-    memcpy(buf, text, strlen(text) + 1);
+                       sizeof own.text - 1);
     memcpy(own.text, text, strlen(text) + 1);
-    while (st == ST_OK && (pair = strsep(&at, ",")) != NULL) {
-        char *value = strchr(pair, '=');
+    while (parse_item(&pairs, &st, err)) {
+        char *value = strchr(pairs.item, '=');
 
         if (value)
             *value++ = '\0';
-        st = set(&own, pair, value ? value : "", err);
+        st = set(&own, pairs.item, value ? value : "", err);
     }
     if (st == ST_OK && own.turns.kind != LOAD_LOGNORMAL &&
         !(own.turns.a >= 1 && own.turns.b <= SESSIONS_MAX_TURNS))

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/base/format.h"
+#include "harness/base/parse.h"
 #include "harness/base/textfile.h"
 #include "harness/rows/point/point_row.h"
 #include "harness/rows/report_rows.h"
@@ -277,21 +278,19 @@ static enum status unknown_column(const char *name, struct err *err)
 enum status export_columns_parse(struct export_params *p, const char *text,
                                  struct err *err)
 {
-    p->n_columns = 0;
-    for (;;) {
-        const size_t len = strcspn(text, ",");
-        char name[64];
+    struct parse_list names = {.what = "--columns", .text = text};
+    enum status st = ST_OK;
 
-        snprintf(name, sizeof name, "%.*s", len < sizeof name ? (int)len : 63, text);
-        const struct field *f = row_field(name);
+    p->n_columns = 0;
+    while (parse_item(&names, &st, err)) {
+        const struct field *f = row_field(names.item);
+
         if (!f)
-            return unknown_column(name, err);
+            return unknown_column(names.item, err);
         if (p->n_columns == EXPORT_MAX_COLUMNS)
             return err_set(err, ST_USAGE, "--columns: more than %d are too many",
                            EXPORT_MAX_COLUMNS);
         p->column[p->n_columns++] = f;
-        if (!text[len])
-            return ST_OK;
-        text += len + 1;
     }
+    return st;
 }

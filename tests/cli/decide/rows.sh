@@ -162,7 +162,8 @@ grep -q '^bench decode -m yi-1.5-9b:Q4_0 ' csv || fail "no commands: $(cat csv)"
 refused 2 "rows takes directories" rows
 refused 2 "cannot read nowhere" rows nowhere
 refused 2 "did you mean tok_per_s?" rows "$zen" --columns tok_per_S
-refused 2 "there is no column ''" rows "$zen" --columns quant,
+refused 2 "--columns: 'quant,' has an empty item" rows "$zen" --columns quant,
+refused 2 "--columns: 'quant,,kind' has an empty item" rows "$zen" --columns quant,,kind
 refused 2 "formats are markdown, csv, jsonl, llama-bench-jsonl or openmetrics" rows "$zen" -f xml
 refused 2 "columns of its own" rows "$zen" -f llama-bench-jsonl --launches
 cp "$zen/sweep.csv" hostile/

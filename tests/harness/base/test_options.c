@@ -106,7 +106,10 @@ static void test_errors(void **state)
     expect_usage("test --mem 6Q", "not a size");
     expect_usage("test --mem -1", "not a size");
     expect_usage("test -t 3-1", "range");
-    expect_usage("test -t ,", "empty list");
+    expect_usage("test -t ,", "--threads: ',' has an empty item");
+    expect_usage("test -t 1,,2", "--threads: '1,,2' has an empty item");
+    expect_usage("test -t 1,", "--threads: '1,' has an empty item");
+    expect_usage("test --threads=", "--threads: an empty list");
     expect_usage("test -t 1,65", "outside 1..64");
     expect_usage("test --isa-disable avx9", "no ISA level 'avx9'");
     expect_usage("test --isa-disable am", "amx (amx_int8 and amx_bf16)");

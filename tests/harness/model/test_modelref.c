@@ -267,7 +267,7 @@ static void a_model_may_have_a_list_of_quantisations(void **state)
     assert_int_equal(all.n, 0);
     free(all.v);
 
-    assert_refused("nano:Q4_0,", "'nano:Q4_0,' has an empty item");
+    assert_refused("nano:Q4_0,", "nano:Q4_0,: 'Q4_0,' has an empty item");
     assert_refused("nano:,Q4_0", "an empty item");
     assert_refused("nano:Q4_0,,Q8_0", "an empty item");
     assert_refused("nano:Q4_0,Q9_Z,Q8_0", "there is no quantisation 'Q9_Z'");
