@@ -111,8 +111,11 @@ whole rounds
     >out 2>err || fail "exit $?: $(cat err)"
 [ "$(rows wide)" -gt 4 ] && [ "$(rows wide)" -le 12 ] || fail "launches: $(cat wide/sweep.csv)"
 # Counters of a round do not grow; what it takes is printed before.
-tr '\n' ' ' <out | grep -qE "2 points, 2 to 4 launches each: about [0-9:.]+ (s|min) to [0-9:.]+ (s|min); model files of [0-9.]+ MiB are made, and removed at the end " ||
+tr '\n' ' ' <out | grep -qE "2 points, 2 to 4 launches each: at most [0-9:.]+ (s|min) of measuring; model files of [0-9.]+ MiB are made, and removed at the end " ||
     fail "no effort: $(cat out)"
+# How long the rest takes is known from the first launch, and not before.
+[ "$(grep -m 1 -A 1 '^\[1/2\] ' out | tail -n 1 | grep -cE '^about [0-9:.]+ (s|min) to [0-9:.]+ (s|min) left, if ')" = 1 ] &&
+    [ "$(grep -c '^about ' out)" = 1 ] || fail "time left: $(cat out)"
 [ "$(grep -cE '^\[[12]/2\] ' out)" -ge 4 ] && grep -qx "round 2: 2 launches" out || fail "counters: $(cat out)"
 grep -qE "^\[[0-9]+/([3-9]|1[0-9])\] " out && fail "a counter that grows: $(cat out)"
 grep -qx "    bench recommend wide --for slmbench" out || fail "what is next: $(cat out)"

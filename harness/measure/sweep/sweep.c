@@ -16,7 +16,8 @@
 #include "engine/base/clock.h"
 #include "harness/base/progress.h"
 
-#define EST_PHASE_MAX 0.95 /* of a point's own estimate, until it is done */
+#define EST_PHASE_MAX   0.95 /* of a point's own estimate, until it is done */
+#define EST_BYTES_PER_S 1e9  /* of loading */
 
 /* The last error of a model that was printed, and how many points have ended with the
  * same since. */
@@ -32,16 +33,17 @@ struct sweep {
     struct sweep_dir *dir;
 
     struct progress progress;
-    double *est_s;    /* [n_points] of a launch */
+    double *est_s;    /* [n_points] of a launch: its budget and loading. Finished
+                         launches show what it takes really */
     double est_total; /* of what is due */
     double est_done, spent_s;
-    size_t n_finished;       /* launches */
+    size_t n_finished;       /* launches with a figure */
     size_t n_round, n_begun; /* launches of this round, and those of them that began */
     uint64_t point_begin_ns;
     size_t point; /* running now */
     char label[200];
 
-    struct sweep_tally *tally;  /* [n_points], when the round began */
+    struct sweep_tally *tally;  /* [n_points], intervals as when the round began */
     size_t *order;              /* [n_points], of the round */
     int *n_errors;              /* [n_points], launches without a figure, since this
                                    program began */
@@ -128,24 +130,50 @@ static int launch_due(const struct sweep *sweep, size_t i)
     return is_given_up(sweep, i) ? 0 : sweep_tally_due(&sweep->tally[i], sweep->s);
 }
 
-/* What is due as it is known now: rows of disturbed launches and intervals that are too
- * wide make it more. */
+static void estimate(struct sweep *sweep)
+{
+    sweep->est_total = sweep->est_done;
+    for (size_t i = 0; i < sweep->plan->n_points; i++)
+        if (launch_due(sweep, i)) /* and what it needs after that, at least */
+            sweep->est_total +=
+                sweep_tally_left(&sweep->tally[i], sweep->s) * sweep->est_s[i];
+}
+
+/* After the first launch: how long all take that are due, and that may become due. */
+static void print_left(const struct sweep *sweep)
+{
+    const struct sweep_settings *s = sweep->s;
+    const double scale = sweep->spent_s / sweep->est_done;
+    double least = 0, most = 0;
+
+    for (size_t i = 0; i < sweep->plan->n_points; i++) {
+        const int left =
+            launch_due(sweep, i) ? sweep_tally_left(&sweep->tally[i], s) : 0;
+        const int more = s->max_launches - s->n_launches;
+
+        least += left * sweep->est_s[i] * scale;
+        most += (left && more > 0 ? left + more : left) * sweep->est_s[i] * scale;
+    }
+    if (least > 0)
+        printf("about %s to %s left, if all launches take as long as this one\n",
+               duration_text(least).text, duration_text(most).text);
+    fflush(stdout);
+}
+
+/* What is due as it is known when a round begins: disturbed launches and intervals that
+ * are too wide make it more, and a launch may show that the roofs of rows before it
+ * were too low, which are disturbed then. */
 static enum status count(struct sweep *sweep, struct err *err)
 {
-    const struct sweep_plan *plan = sweep->plan;
     const struct row *rows;
     size_t n_rows;
 
     if (sweep_dir_mark_roofs(sweep->dir, err))
         return err->code;
     rows = sweep_dir_rows(sweep->dir, &n_rows);
-    if (sweep_tally_all(sweep->tally, plan, rows, n_rows, err))
+    if (sweep_tally_all(sweep->tally, sweep->plan, rows, n_rows, err))
         return err->code;
-    sweep->est_total = sweep->est_done;
-    for (size_t i = 0; i < plan->n_points; i++)
-        if (launch_due(sweep, i)) /* and what it needs after that, at least */
-            sweep->est_total +=
-                sweep_tally_left(&sweep->tally[i], sweep->s) * sweep->est_s[i];
+    estimate(sweep);
     return ST_OK;
 }
 
@@ -177,6 +205,7 @@ static enum status run_point(struct sweep *sweep, size_t i, int launch, struct e
         row.status = ROW_STATUS_ERROR;
         snprintf(row.detail, sizeof row.detail, "%.190s", why.msg);
     }
+    const bool failed = row_trust(&row) == ROW_FAILED;
     row.attempt = launch;
     rows = sweep_dir_rows(sweep->dir, &n_rows);
     roof_mark(&row, rows, n_rows);
@@ -184,17 +213,16 @@ static enum status run_point(struct sweep *sweep, size_t i, int launch, struct e
     point_samples_free(&samples);
     sweep->est_done += sweep->est_s[i];
     sweep->spent_s += (double)(clock_ns() - sweep->point_begin_ns) * 1e-9;
-    sweep->n_errors[i] += row_trust(&row) == ROW_FAILED;
-    sweep->n_finished++;
-    /* What is due is known anew before it is printed: its row may be disturbed, or its
-     * interval too wide, and then there is another; it may also show that the roofs of
-     * rows before it were too low, which are disturbed then. */
-    if (status == ST_OK)
-        status = count(sweep, err);
+    sweep->n_errors[i] += failed;
+    sweep->n_finished += !failed;
+    sweep_tally_add(&sweep->tally[i], &row);
+    estimate(sweep);
     progress_end(&sweep->progress);
     if (status == ST_OK && !is_announced(sweep, model_at(sweep->plan, i), &row))
         sweep_print_row(stdout, &row, sweep->n_begun, sweep->n_round,
                         terminal_columns(stdout));
+    if (status == ST_OK && !failed && sweep->n_finished == 1)
+        print_left(sweep);
     return status;
 }
 
@@ -326,8 +354,14 @@ static enum status begin(struct sweep *sweep, struct err *err)
     if (!sweep->errors || !sweep->est_s || !sweep->tally || !sweep->order ||
         !sweep->n_errors || !sweep->is_prepared)
         return err_set(err, ST_NO_MEMORY, "no memory for %zu points", n);
-    for (size_t i = 0; i < n; i++)
-        sweep->est_s[i] = sweep_launch_s(&sweep->plan->points[i], 1);
+    for (size_t i = 0; i < n; i++) {
+        const struct point *p = &sweep->plan->points[i];
+        struct err ignored = ERR_INIT;
+        uint64_t bytes = 0;
+
+        modelref_bytes(&p->setup.model, &bytes, &ignored);
+        sweep->est_s[i] = p->budget_s + (double)bytes / EST_BYTES_PER_S;
+    }
     return ST_OK;
 }
 

@@ -302,11 +302,7 @@ enum status sweep_machine_check(const json_t *machine, const struct topology *to
 void sweep_print_row(FILE *f, const struct row *row, size_t n, size_t n_round,
                      int columns);
 
-/* Seconds of a launch, with that share of its measuring budget: process start, probes,
- * and loading at a disk's 1 GB/s. An initial estimate; finished launches correct it. */
-double sweep_launch_s(const struct point *p, double share);
-
-/* One paragraph: points, launches, the time that they take, and the disk. */
+/* One paragraph: points, launches, their measuring, and the disk. */
 void sweep_print_effort(FILE *f, const struct sweep_settings *s,
                         const struct sweep_plan *plan);
 

@@ -97,19 +97,6 @@ void sweep_print_memory(FILE *f, const struct sweep_settings *s,
     fflush(f);
 }
 
-#define EST_FIXED_S     3.0
-#define EST_BYTES_PER_S 1e9
-
-double sweep_launch_s(const struct point *p, double share)
-{
-    struct err ignored = ERR_INIT;
-    uint64_t bytes = 0;
-
-    if (modelref_bytes(&p->setup.model, &bytes, &ignored))
-        bytes = 0;
-    return EST_FIXED_S + share * p->budget_s + (double)bytes / EST_BYTES_PER_S;
-}
-
 /* Files that are made for the sweep. */
 static uint64_t made_bytes(const struct sweep_plan *plan)
 {
@@ -132,19 +119,15 @@ void sweep_print_effort(FILE *f, const struct sweep_settings *s,
 {
     const int most = s->max_launches > s->n_launches ? s->max_launches : s->n_launches;
     const uint64_t made = made_bytes(plan);
-    double min_s = 0, max_s = 0;
     char text[300] = "";
 
-    for (size_t i = 0; i < plan->n_points; i++) {
-        min_s += s->n_launches * sweep_launch_s(&plan->points[i], 0);
-        max_s += most * sweep_launch_s(&plan->points[i], 1);
-    }
     text_append(text, sizeof text, "%zu point%s, %d", plan->n_points,
                 plural(plan->n_points, "s"), s->n_launches);
     if (most > s->n_launches)
         text_append(text, sizeof text, " to %d", most);
-    text_append(text, sizeof text, " launch%s each: about %s to %s", plural(most, "es"),
-                duration_text(min_s).text, duration_text(max_s).text);
+    text_append(text, sizeof text, " launch%s each: at most %s of measuring",
+                plural(most, "es"),
+                duration_text((double)plan->n_points * most * s->base.budget_s).text);
     if (made)
         text_append(text, sizeof text, "; model files of %s are made%s",
                     bytes_text(made).text,
