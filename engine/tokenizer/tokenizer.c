@@ -172,6 +172,8 @@ enum status id_list_add(struct id_list *list, int32_t id, struct err *err)
 
 enum status id_list_check(struct id_list *list, size_t n_more)
 {
+    if (list->stopped && list->stopped())
+        return ST_INTERRUPTED;
     list->is_full = list->n > list->most || n_more > list->most - list->n;
     return list->is_full ? ST_PARTIAL : ST_OK;
 }
@@ -420,7 +422,7 @@ static enum status encode(const struct tokenizer *t, const char *text, size_t le
                           bool with_bos, bool with_eos, struct search *search,
                           size_t max_ids, int32_t **ids, size_t *n_ids, struct err *err)
 {
-    struct id_list list = {.most = max_ids};
+    struct id_list list = {.most = max_ids, .stopped = t->stopped};
     size_t from = 0;
     enum status st = ST_OK;
 
@@ -452,11 +454,16 @@ static enum status encode(const struct tokenizer *t, const char *text, size_t le
     }
     if (st) {
         free(list.v);
-        return st;
+        return st == ST_INTERRUPTED ? err_set(err, st, "interrupted") : st;
     }
     *ids = list.v;
     *n_ids = list.n;
     return ST_OK;
+}
+
+void tokenizer_stop_when(struct tokenizer *t, bool (*stopped)(void))
+{
+    t->stopped = stopped;
 }
 
 enum status tokenizer_encode_up_to(const struct tokenizer *t, const char *text,

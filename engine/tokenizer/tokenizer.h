@@ -56,6 +56,10 @@ bool tokenizer_is_special(const struct tokenizer *t, int32_t id);
  * "<|im_start|>, <|im_end|>", fit to be printed; "": none. */
 const char *tokenizer_note(const struct tokenizer *t);
 
+/* From then on a text whose encoding lasts until stopped() is true ends it with
+ * ST_INTERRUPTED. */
+void tokenizer_stop_when(struct tokenizer *t, bool (*stopped)(void));
+
 #define TOKENIZER_ANY SIZE_MAX /* no limit of a text's tokens */
 
 /* Ids of text[len]; *ids is malloc'ed, the caller frees it. with_bos puts BOS

@@ -97,10 +97,11 @@ struct tokenizer {
     bool has_normalized;  /* a token has TOKEN_NORMALIZED, and there is a normaliser */
     struct normalizer *norm; /* NULL: texts stay as they are */
     struct pieces *pieces;   /* how texts are cut; NULL: as the algorithm does */
-    char *decoded;      /* bytes of all tokens; NULL: as the algorithm spells them */
-    size_t *decoded_at; /* [n_vocab + 1] */
-    char note[256];     /* tokenizer_note() */
-    struct bpe *bpe;    /* of tokenizer_bpe.c */
+    char *decoded;         /* bytes of all tokens; NULL: as the algorithm spells them */
+    size_t *decoded_at;    /* [n_vocab + 1] */
+    char note[256];        /* tokenizer_note() */
+    bool (*stopped)(void); /* tokenizer_stop_when(); or NULL */
+    struct bpe *bpe;       /* of tokenizer_bpe.c */
     struct unigram *unigram; /* of tokenizer_unigram.c */
     struct words *words;     /* of tokenizer_word.c */
     struct strtab merges;    /* tokenizer_spm.c: a token and the bytes of its left part
@@ -114,15 +115,17 @@ struct tokenizer {
 /* The ids of a text so far. */
 struct id_list {
     int32_t *v;
-    size_t n, cap, most; /* with more than most, encoding ends */
-    bool is_full;        /* it has ended for that */
-    uint64_t allowed_ns; /* what is left of regex_allowance() */
+    size_t n, cap, most;   /* with more than most, encoding ends */
+    bool is_full;          /* it has ended for that */
+    uint64_t allowed_ns;   /* what is left of regex_allowance() */
+    bool (*stopped)(void); /* the tokenizer's */
 };
 
 enum status id_list_add(struct id_list *list, int32_t id, struct err *err);
 
 /* Before a part of a text is encoded that has at least that many tokens. Where they are
- * too many the list is full, and the status, without a message, ends encoding. */
+ * too many the list is full; that, and ST_INTERRUPTED, end encoding without a message.
+ */
 enum status id_list_check(struct id_list *list, size_t n_more);
 
 /* An algorithm and its defaults. */

@@ -17,6 +17,7 @@
 #include "engine/engine.h"
 #include "engine/quantize/requant.h"
 #include "harness/base/hash.h"
+#include "harness/base/interrupt.h"
 #include "harness/base/program.h"
 #include "harness/base/textfile.h"
 #include "harness/model/model_names.h"
@@ -201,9 +202,11 @@ static enum status encode(const struct quality_text *t, const struct quality_mod
         st = err_set(err, ST_INPUT,
                      "%s: the tokenizer has %d tokens, and the model knows %d of them",
                      m->ref.text, (int)tokenizer_n_vocab(tok), m->n_vocab);
-    if (st == ST_OK)
+    if (st == ST_OK) {
+        tokenizer_stop_when(tok, interrupted);
         st = tokenizer_encode(tok, text, len, tokenizer_adds_bos(tok), false, ids, n,
                               err);
+    }
     if (st == ST_OK)
         *bos = tokenizer_adds_bos(tok) ? tokenizer_bos(tok) : -1;
     tokenizer_close(tok);

@@ -28,8 +28,10 @@ static enum status read_tokens(const struct calibration *c, struct slm *m,
 
     if (!st)
         st = tokenizer_open(&t, slm_gguf(m), err);
-    if (!st)
+    if (!st) {
+        tokenizer_stop_when(t, interrupted);
         st = tokenizer_encode(t, text, len, tokenizer_adds_bos(t), false, ids, n, err);
+    }
     tokenizer_close(t);
     free(text);
     return st;

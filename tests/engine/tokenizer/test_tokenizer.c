@@ -331,6 +331,44 @@ static void long_text(void **state)
     tokenizer_close(t);
 }
 
+static int n_looks;
+
+static bool stopped_at_last(void)
+{
+    return n_looks-- <= 0;
+}
+
+/* By every algorithm: between two words, wherever it is then. */
+static void encoding_can_be_stopped(void **state)
+{
+    static const char *const models[] = {STORIES,
+                                         TEST_DATA "models/zoo/bert-mean.gguf"};
+    struct err err = ERR_INIT;
+    int32_t *ids = NULL;
+    size_t n;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        struct tokenizer *t = open_file(models[i]);
+
+        tokenizer_stop_when(t, stopped_at_last);
+        n_looks = 3;
+        assert_int_equal(tokenizer_encode(t, "a b c d e f g h i j k l m n o p", 31,
+                                          false, false, &ids, &n, &err),
+                         ST_INTERRUPTED);
+        assert_string_equal(err.msg, "interrupted");
+        assert_null(ids);
+        err_clear(&err);
+        n_looks = 1000;
+        assert_int_equal(tokenizer_encode(t, "a b c d e f g h i j k l m n o p", 31,
+                                          false, false, &ids, &n, &err),
+                         ST_OK);
+        free(ids);
+        ids = NULL;
+        tokenizer_close(t);
+    }
+}
+
 /* A way through the text is found whatever its score is. */
 static void unigrams_of_any_score(void **state)
 {
@@ -450,12 +488,19 @@ static void vectors_phi_3(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(joins_by_score), cmocka_unit_test(joins_by_merges),
-        cmocka_unit_test(special_tokens), cmocka_unit_test(pieces_and_ids),
-        cmocka_unit_test(round_trip),     cmocka_unit_test(stories_vectors),
-        cmocka_unit_test(long_text),      cmocka_unit_test(unigrams_of_any_score),
-        cmocka_unit_test(wrong_metadata), cmocka_unit_test(stream_whole_characters),
-        cmocka_unit_test(printable),      cmocka_unit_test(vectors_llama_spm),
+        cmocka_unit_test(joins_by_score),
+        cmocka_unit_test(joins_by_merges),
+        cmocka_unit_test(special_tokens),
+        cmocka_unit_test(pieces_and_ids),
+        cmocka_unit_test(round_trip),
+        cmocka_unit_test(stories_vectors),
+        cmocka_unit_test(long_text),
+        cmocka_unit_test(encoding_can_be_stopped),
+        cmocka_unit_test(unigrams_of_any_score),
+        cmocka_unit_test(wrong_metadata),
+        cmocka_unit_test(stream_whole_characters),
+        cmocka_unit_test(printable),
+        cmocka_unit_test(vectors_llama_spm),
         cmocka_unit_test(vectors_phi_3),
     };
 

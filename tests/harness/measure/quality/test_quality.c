@@ -7,10 +7,12 @@
 
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "harness/base/interrupt.h"
 #include "harness/measure/quality/quality_score.h"
 #include "harness/measure/quality/quality_job.h"
 #include "harness/measure/quality/quality_text.h"
@@ -376,6 +378,22 @@ static void text_is_cut_into_chunks(void **state)
     quality_text_free(&t);
 }
 
+/* A long text is tokenised for seconds. */
+static void an_interrupt_ends_tokenising(void **state)
+{
+    struct quality_model m;
+    struct quality_text t = {.ids = NULL};
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(quality_model_read(&m, SHAKESPEARE, NULL, &err), ST_OK);
+    interrupt_catch();
+    raise(SIGINT);
+    assert_int_equal(quality_text_read(&t, &m, NULL, 256, 0, &err), ST_INTERRUPTED);
+    assert_null(t.ids);
+    interrupt_forget();
+}
+
 static void refuse_text(const char *text, size_t len, int ctx, enum status st,
                         const char *word)
 {
@@ -512,6 +530,7 @@ int main(void)
         cmocka_unit_test(records_without_space_are_cut_off),
         cmocka_unit_test(records_are_in_regular_files),
         cmocka_unit_test(text_is_cut_into_chunks),
+        cmocka_unit_test(an_interrupt_ends_tokenising),
         cmocka_unit_test(texts_that_cannot_serve_are_refused),
         cmocka_unit_test(rows_are_replaced_and_joined),
     };
