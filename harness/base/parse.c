@@ -8,13 +8,11 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "harness/base/format.h"
-#include "harness/base/options.h"
 #include "harness/base/suggest.h"
 
 enum status parse_count(const char *text, const char *what, const char *unit,

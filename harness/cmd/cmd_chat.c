@@ -6,7 +6,6 @@
 #include "harness/cmd/cmd.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

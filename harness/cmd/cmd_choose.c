@@ -12,7 +12,6 @@
 #include "harness/base/dirs.h"
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
-#include "harness/base/options.h"
 #include "harness/base/parse.h"
 #include "harness/decide/choose/choose.h"
 #include "harness/decide/choose/tasks.h"

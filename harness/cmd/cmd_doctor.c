@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "harness/base/interrupt.h"
-#include "harness/base/options.h"
 #include "harness/decide/doctor/doctor.h"
 
 /* *code: 4 where something does not work. */

@@ -13,7 +13,6 @@
 #include "engine/base/clock.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/newfile.h"
-#include "harness/base/options.h"
 #include "harness/measure/session/embed.h"
 
 static const struct opt_usage usage = {

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "harness/base/format.h"
-#include "harness/base/options.h"
 #include "harness/base/progress.h"
 #include "harness/base/suggest.h"
 #include "harness/rows/row.h"

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "harness/base/format.h"
-#include "harness/base/options.h"
 #include "harness/base/program.h"
 #include "harness/base/textfile.h"
 

@@ -10,7 +10,6 @@
 
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
-#include "harness/base/options.h"
 #include "harness/decide/gate/gate_commits.h"
 #include "harness/decide/gate/gate_options.h"
 #include "harness/decide/gate/gate_settings.h"

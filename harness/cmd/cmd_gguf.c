@@ -15,7 +15,6 @@
 #include "engine/text/chat.h"
 #include "harness/base/interrupt.h"
 #include "harness/base/newfile.h"
-#include "harness/base/options.h"
 #include "harness/base/suggest.h"
 #include "harness/machine/fence/fence.h"
 #include "harness/model/gguf_report.h"

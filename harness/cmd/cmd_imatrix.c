@@ -9,7 +9,6 @@
 
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
-#include "harness/base/options.h"
 #include "harness/measure/session/calibration.h"
 
 static const struct opt_usage usage = {

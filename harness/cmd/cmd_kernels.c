@@ -6,7 +6,6 @@
 #include "harness/base/progress.h"
 #include "harness/cmd/cmd.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 

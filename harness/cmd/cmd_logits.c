@@ -10,7 +10,6 @@
 
 #include "harness/base/interrupt.h"
 #include "harness/base/newfile.h"
-#include "harness/base/options.h"
 #include "harness/measure/session/session.h"
 
 static const struct opt_usage usage = {

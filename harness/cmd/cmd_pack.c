@@ -6,7 +6,6 @@
 
 #include "engine/base/thread_pool.h"
 #include "harness/base/interrupt.h"
-#include "harness/base/options.h"
 #include "harness/model/filework.h"
 
 static const struct opt_usage usage = {

@@ -10,7 +10,6 @@
 #include "harness/base/dirs.h"
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
-#include "harness/base/options.h"
 #include "harness/show/report/report.h"
 #include "harness/judge/users/users.h"
 

@@ -12,7 +12,6 @@
 
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
-#include "harness/base/options.h"
 #include "harness/base/progress.h"
 #include "harness/machine/probe.h"
 #include "harness/machine/measuring.h"

@@ -12,7 +12,6 @@
 #include "harness/base/dirs.h"
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
-#include "harness/base/options.h"
 #include "harness/model/modelref.h"
 #include "harness/measure/quality/quality.h"
 #include "harness/rows/quality_rows.h"

@@ -10,7 +10,6 @@
 
 #include "engine/engine.h"
 #include "harness/base/format.h"
-#include "harness/base/options.h"
 #include "harness/judge/recommend/deploy.h"
 #include "harness/judge/recommend/recommend.h"
 #include "harness/rows/result_set.h"

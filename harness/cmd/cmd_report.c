@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "harness/base/format.h"
-#include "harness/base/options.h"
 #include "harness/rows/result_set.h"
 #include "harness/show/page/page.h"
 

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "harness/base/options.h"
 #include "harness/base/textfile.h"
 #include "harness/rows/result_set.h"
 #include "harness/show/export/export.h"

@@ -11,7 +11,6 @@
 #include "harness/base/format.h"
 #include "harness/base/progress.h"
 #include "harness/base/interrupt.h"
-#include "harness/base/options.h"
 #include "harness/decide/history/history_db.h"
 #include "harness/decide/history/history_options.h"
 #include "harness/measure/sweep/sweep.h"

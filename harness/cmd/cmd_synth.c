@@ -9,12 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "engine/base/clock.h"
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
-#include "harness/base/options.h"
 #include "harness/model/modelref.h"
 
 /* "8.83 B", "3.7 M" */

@@ -5,14 +5,12 @@
 #include "harness/cmd/cmd.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/utf8.h"
 #include "engine/tokenizer/tokenizer.h"
-#include "harness/base/options.h"
 #include "harness/base/textfile.h"
 #include "harness/machine/fence/fence.h"
 #include "harness/model/modelref.h"

@@ -8,7 +8,6 @@
 
 #include "harness/base/dirs.h"
 #include "harness/base/interrupt.h"
-#include "harness/base/options.h"
 #include "harness/base/progress.h"
 #include "harness/machine/cache.h"
 #include "harness/machine/cores.h"

@@ -9,7 +9,6 @@
 #include "harness/machine/keeper.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

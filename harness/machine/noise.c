@@ -11,7 +11,6 @@
 #include <dirent.h>
 #include <limits.h>
 #include <math.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

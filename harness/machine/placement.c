@@ -9,7 +9,6 @@
 #include "harness/machine/topology.h"
 
 #include <limits.h>
-#include <stddef.h>
 #include <stdlib.h>
 
 #include "harness/base/options.h"

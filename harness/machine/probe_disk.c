@@ -22,7 +22,6 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
-#include "engine/base/mem.h"
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 

@@ -9,7 +9,6 @@
 
 #include "harness/base/json_number.h"
 #include "kernels/units.h"
-#include "kernels/isa.h"
 
 static json_t *bytes_or_null(uint64_t bytes)
 {

@@ -8,7 +8,6 @@
 #include "harness/model/gguf_report.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,7 +8,6 @@
 #include "harness/model/modelref.h"
 
 #include <ctype.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>

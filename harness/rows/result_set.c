@@ -16,7 +16,6 @@
 #include "engine/base/infile.h"
 #include "engine/base/jsonfile.h"
 #include "harness/base/array.h"
-#include "harness/base/format.h"
 #include "harness/base/progress.h"
 #include "harness/rows/result_db.h"
 #include "harness/rows/result_set_impl.h"

@@ -7,7 +7,6 @@
 #include "harness/rows/row.h"
 
 #include <assert.h>
-#include <math.h>
 #include <string.h>
 
 #include "harness/base/format.h"

@@ -9,8 +9,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -4,7 +4,6 @@
  */
 #include "harness/rows/row.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "harness/base/format.h"

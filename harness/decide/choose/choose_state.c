@@ -15,7 +15,6 @@
 #include "engine/base/jsonfile.h"
 #include "harness/base/dirs.h"
 #include "harness/base/textfile.h"
-#include "harness/decide/choose/choose.h"
 
 static const struct json_limit limit = {.bytes = 16 << 20, .values = 400000};
 

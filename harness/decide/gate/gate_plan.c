@@ -6,7 +6,6 @@
 #include "harness/decide/gate/gate_plan.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #define WANTED_LAUNCHES 40

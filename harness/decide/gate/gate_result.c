@@ -5,7 +5,6 @@
 #include "harness/decide/gate/gate_result.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "harness/base/format.h"

@@ -16,7 +16,6 @@
 #include "harness/base/interrupt.h"
 #include "harness/decide/gate/gate_sides.h"
 #include "harness/measure/worker/model_worker.h"
-#include "harness/stats/stats.h"
 
 #define MIN_TO_DESPAIR 8 /* rounds, before a machine counts as always disturbed */
 #define MAX_AGAIN      4 /* times that a turn is played again, while its launch takes */

@@ -11,7 +11,6 @@
 #include "harness/base/choice.h"
 #include "harness/base/format.h"
 #include "harness/rows/report_rows.h"
-#include "harness/rows/result_set.h"
 
 #define CPU_SHOWN 60
 

@@ -4,7 +4,6 @@
  */
 #include "harness/measure/plan/plan.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

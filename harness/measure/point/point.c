@@ -7,7 +7,6 @@
 #include "harness/measure/point/point_measure.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -5,7 +5,6 @@
 #include "harness/measure/point/point_measure.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "harness/stats/stats.h"

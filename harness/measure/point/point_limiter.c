@@ -27,7 +27,6 @@
 #include "harness/measure/point/point_measure.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "harness/base/format.h"

@@ -4,7 +4,6 @@
  */
 #include "harness/measure/point/point_measure.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "harness/base/options.h"

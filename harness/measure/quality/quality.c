@@ -19,7 +19,6 @@
 #include "harness/base/parse.h"
 #include "harness/base/pathlist.h"
 #include "harness/model/model_names.h"
-#include "harness/measure/quality/quality_job.h"
 #include "harness/rows/model_rows.h"
 #include "harness/rows/quality_rows.h"
 

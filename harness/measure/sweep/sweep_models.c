@@ -5,7 +5,6 @@
 #include "harness/measure/sweep/sweep.h"
 
 #include <stdlib.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "harness/base/parse.h"

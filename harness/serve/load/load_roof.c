@@ -13,7 +13,6 @@
 #include "harness/base/format.h"
 #include "harness/base/interrupt.h"
 #include "harness/stats/stats.h"
-#include "harness/measure/engines/launch.h"
 #include "harness/rows/roofs.h"
 #include "kernels/isa.h"
 

@@ -11,7 +11,6 @@
 #include "harness/show/export/export.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/sysfile.h"

@@ -5,14 +5,12 @@
 #include "harness/show/report/report.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "harness/base/format.h"
 #include "harness/chart/chart_files.h"
 #include "harness/show/report/report_chart.h"
 #include "harness/show/report/report_tokens.h"
-#include "harness/rows/report_rows.h"
 
 #define GIB ((double)((uint64_t)1 << 30))
 

@@ -5,7 +5,6 @@
 #include "harness/show/report/report.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "harness/base/format.h"

@@ -9,7 +9,6 @@
 
 #include "harness/base/format.h"
 #include "harness/judge/recommend/recommend.h"
-#include "harness/rows/report_rows.h"
 #include "harness/rows/rounds.h"
 
 #define MAX_MODELS 64 /* whose rounds are compared; no sweep has more */

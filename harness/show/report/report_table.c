@@ -5,12 +5,10 @@
 #include "harness/show/report/report.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "harness/base/format.h"
 #include "harness/base/progress.h"
-#include "harness/rows/report_rows.h"
 
 #define LINE_WIDTH 79
 

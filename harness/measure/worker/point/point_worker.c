@@ -14,7 +14,6 @@
 #include "engine/base/clock.h"
 #include "harness/measure/worker/point/point_worker.h"
 #include "harness/measure/worker/point_profile.h"
-#include "harness/measure/worker/worker.h"
 #include "kernels/isa.h"
 
 #define PRELOAD_SHARE  0.8  /* of the limit, where a model does not fit it */
