@@ -71,6 +71,7 @@ enum {
     FIELD_COMPUTED = 4, /* what was computed: rows that agree in all of these predict
                            the same */
     FIELD_NAMED = 8,    /* in names, where it is not its setting's default */
+    FIELD_WORKER = 16,  /* the process that measures sends it, from point_columns.c */
 };
 
 struct field {

@@ -160,23 +160,16 @@ void point_facts_from_json(struct point_facts *facts, const json_t *object)
     setting_take_members(facts, fact_members, LENGTH(fact_members), object);
 }
 
-#define NAME(name) #name,
-#define EXISTS(name) \
-    _Static_assert(sizeof(((struct row *)NULL)->name) > 0, "no such column");
-
-static const char *const columns[] = {MESSAGE_COLUMNS(NAME)};
-MESSAGE_COLUMNS(EXISTS)
-
 /* Those of an object that have a value, and nothing else. */
 static json_t *pick_columns(const json_t *from)
 {
     json_t *object = json_object();
 
-    for (size_t i = 0; i < LENGTH(columns); i++) {
-        json_t *value = json_object_get(from, columns[i]);
+    for (const struct field *f = row_fields(NULL); f->name; f++) {
+        json_t *value = json_object_get(from, f->name);
 
-        if (value && !json_is_null(value))
-            json_object_set(object, columns[i], value);
+        if (f->is & FIELD_WORKER && value && !json_is_null(value))
+            json_object_set(object, f->name, value);
     }
     return object;
 }

@@ -24,7 +24,7 @@
  *   <- {"phase": "load", "fraction": 0.25}      how far it is
  *   <- {"ms": [12.345, ..]}                     samples, as they are taken
  *   <- {"noise": {..}}                          struct noise over the samples so far
- *   <- {"row": {..}}                            columns of MESSAGE_COLUMNS
+ *   <- {"row": {..}}                            columns of FIELD_WORKER
  *   <- {"facts": {..}}                          struct point_facts
  *   <- {"profile": {..}}                        struct point_profile of the samples
  *   <- {"error": "...", "code": 5}              instead of the answer, an enum status;
@@ -160,26 +160,8 @@ struct point_facts {
 json_t *point_facts_json(const struct point_facts *facts);
 void point_facts_from_json(struct point_facts *facts, const json_t *object);
 
-/* The columns that a worker fills in, in point_columns.c; all others are the parent's.
- */
-/* clang-format off */
-#define MESSAGE_COLUMNS(COLUMN) \
-    COLUMN(quant) COLUMN(n_params) COLUMN(file_bytes) COLUMN(model_ctx) \
-    COLUMN(kv_type) COLUMN(kv_bytes) COLUMN(kv_bytes_per_token) COLUMN(pages) \
-    COLUMN(isa) COLUMN(unused_units) COLUMN(prefetch) COLUMN(load_s) \
-    COLUMN(bytes_per_token) COLUMN(mem_planned_bytes) COLUMN(mem_resident_bytes) \
-    COLUMN(reclaimed_bytes) COLUMN(mem_nodes) COLUMN(roof_gbps) COLUMN(roof_gbps_lo) \
-    COLUMN(roof_gbps_hi) COLUMN(roof_gops) COLUMN(roof_gops_lo) COLUMN(roof_gops_hi) \
-    COLUMN(roof_vectors_gops) COLUMN(step_plain_ms) COLUMN(disk_way) \
-    COLUMN(disk_wait_pct) COLUMN(disk_bytes_per_token) COLUMN(expert_hit_rate) \
-    COLUMN(joules_per_token) COLUMN(spec_mode) COLUMN(spec_answer) \
-    COLUMN(spec_accept_set) COLUMN(spec_tokens) COLUMN(spec_guessed) \
-    COLUMN(spec_accept) COLUMN(spec_accept_at) COLUMN(spec_tokens_per_pass) \
-    COLUMN(spec_plain_tok_per_s) COLUMN(spec_speedup) COLUMN(spec_speedup_lo) \
-    COLUMN(spec_speedup_hi)
-/* clang-format on */
-
-/* {"row": ..}, and its columns into *row. */
+/* {"row": ..} with the columns of FIELD_WORKER, and these into *row: all others are the
+ * parent's. */
 json_t *message_columns(const struct row *row);
 void message_take_columns(struct row *row, const json_t *from);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * point_columns.c - the columns of a row that a worker fills in: MESSAGE_COLUMNS
+ * point_columns.c - the columns of a row that a worker fills in: FIELD_WORKER
  *
  * Between samples there are steps that are no samples (point_probe_beside()), of as
  * many tokens as one.
