@@ -151,14 +151,17 @@ enum status parse_bytes(const char *text, const char *what, uint64_t *out,
     return ST_OK;
 }
 
+/* Its memory doubles: there is room for a power of two of numbers. */
 static enum status ints_append(struct int_list *list, int v, struct err *err)
 {
-    int *bigger = realloc(list->v, (list->n + 1) * sizeof *bigger);
+    const bool is_full = !(list->n & (list->n - 1));
+    int *more =
+        is_full ? realloc(list->v, (list->n ? 2 * list->n : 1) * sizeof v) : list->v;
 
-    if (!bigger)
+    if (!more)
         return err_set(err, ST_NO_MEMORY, "out of memory reading a list");
-    list->v = bigger;
-    bigger[list->n++] = v;
+    list->v = more;
+    more[list->n++] = v;
     return ST_OK;
 }
 
@@ -185,6 +188,8 @@ static enum status ints_item(const char *item, const char *what, const char *uni
         return ST_USAGE;
     if (hi < lo || hi - lo > 4096)
         return err_set(err, ST_USAGE, "%s: %s is not a range upwards", what, item);
+    if (list->n + (size_t)(hi - lo) >= PARSE_MAX_INTS)
+        return err_set(err, ST_USAGE, "%s: more than %d numbers", what, PARSE_MAX_INTS);
     for (long long v = lo; v <= hi; v++)
         if (ints_append(list, (int)v, err))
             return ST_NO_MEMORY;

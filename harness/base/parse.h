@@ -19,6 +19,9 @@
 /* Limit of parse_bytes(). */
 #define PARSE_MAX_BYTES (UINT64_C(1) << 60)
 
+/* Limit of a list of numbers: a range names thousands in a few bytes. */
+#define PARSE_MAX_INTS (1 << 20)
+
 enum status parse_integer(const char *text, const char *what, long long min,
                           long long max, long long *out, struct err *err);
 /* Like the function above, with a unit in the plural for messages: "5000 threads are
