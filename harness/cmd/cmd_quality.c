@@ -47,7 +47,6 @@ static const struct opt_usage usage = {
 struct request {
     struct quality_settings settings;
     struct str_list models;
-    const char *values[QUALITY_N_SETTINGS];
     bool json;
 };
 
@@ -98,22 +97,8 @@ static int run(struct request *q)
 {
     struct quality_report report;
     struct err err = ERR_INIT;
-    enum status st = ST_OK;
+    enum status st = modelref_expand_list(&q->models, &err);
 
-    for (int i = 0; i < QUALITY_N_SETTINGS && st == ST_OK; i++) {
-        const enum setting_id id = quality_settings[i];
-        char what[40], usual[40];
-        int value;
-
-        setting_default(id, &value, sizeof value);
-        snprintf(what, sizeof what, "--%s", setting_row(id)->option);
-        st = setting_parse_list(
-            id,
-            q->values[i] ? q->values[i] : setting_text(id, &value, usual, sizeof usual),
-            what, &q->settings.values[i], &err);
-    }
-    if (st == ST_OK)
-        st = modelref_expand_list(&q->models, &err);
     q->settings.models = q->models.v;
     q->settings.n_models = q->models.n;
     if (st == ST_OK) {
@@ -143,6 +128,7 @@ int cmd_quality(int argc, char **argv)
     char out[4096];
     struct request q = {.settings = {.out = out}};
     struct session_params *session = &q.settings.session;
+    struct int_list *values = q.settings.values;
     /* clang-format off */
     const struct opt opts[] = {
         OPT_STRS('m', "model", &q.models, "MODEL", "GGUF file or Hugging Face folder, with :QUANT,... quantised while loading; may be repeated"),
@@ -150,9 +136,9 @@ int cmd_quality(int argc, char **argv)
         OPT_STR(0, "text", &q.settings.text, "FILE", "the text, UTF-8 (default: a piece of Shakespeare)"),
         OPT_INT(0, "ctx", &q.settings.ctx, "N", "tokens of a chunk (default: 512, or the models' smallest context)", 1, INT_MAX),
         OPT_INT(0, "chunks", &q.settings.n_chunks, "N", "maximum number of chunks (default: all)", 1, INT_MAX),
-        OPT_STR(0, "kv-type", &q.values[QUALITY_KV_TYPE], "LIST", "KV cache types: f16 (default), bf16, q8_0, q4_0"),
-        OPT_STR(0, "kv-window", &q.values[QUALITY_KV_WINDOW], "LIST", "KV cache of the first 4 and last N positions; 0: all (default)"),
-        OPT_STR(0, "prefill-sums", &q.values[QUALITY_PREFILL_SUMS], "LIST", "sums in prefill: exact (default), int8"),
+        OPT_TAKE(0, "kv-type", &values[QUALITY_KV_TYPE], "LIST", "KV cache types: f16 (default), bf16, q8_0, q4_0", setting_take_list, SETTING_kv_type),
+        OPT_TAKE(0, "kv-window", &values[QUALITY_KV_WINDOW], "LIST", "KV cache of the first 4 and last N positions; 0: all (default)", setting_take_list, SETTING_kv_window),
+        OPT_TAKE(0, "prefill-sums", &values[QUALITY_PREFILL_SUMS], "LIST", "sums in prefill: exact (default), int8", setting_take_list, SETTING_prefill_sums),
         SESSION_OPT(*session, threads),
         SESSION_OPT_PLACE(*session),
         SESSION_OPT(*session, batch),
@@ -165,16 +151,17 @@ int cmd_quality(int argc, char **argv)
     /* clang-format on */
     struct opt_args args;
     struct err err = ERR_INIT;
-    int code;
+    int code = 0;
 
     snprintf(out, sizeof out, "%.4000s/quality", dirs_results_root());
-    if (opt_parse(&args, argc, argv, opts, &usage, &err) || args.help)
-        return cmd_end(&err);
-    if (!q.models.n)
-        err_set(&err, ST_USAGE, "name the models: -m MODEL, once for each");
-    code = err.code ? cmd_end(&err) : run(&q);
+    if (opt_parse(&args, argc, argv, opts, &usage, &err) == ST_OK && !args.help) {
+        if (q.models.n)
+            code = run(&q);
+        else
+            err_set(&err, ST_USAGE, "name the models: -m MODEL, once for each");
+    }
     for (int i = 0; i < QUALITY_N_SETTINGS; i++)
-        free(q.settings.values[i].v);
+        free(values[i].v);
     free(q.models.v);
-    return code;
+    return err.code ? cmd_end(&err) : code;
 }

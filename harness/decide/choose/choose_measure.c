@@ -132,7 +132,6 @@ static enum status measure(struct choose *c, struct choose_file *f, const char *
                            const struct requant_params *requant, bool keep,
                            int n_chunks, struct err *err)
 {
-    int value[QUALITY_N_SETTINGS];
     char out[sizeof c->state.dir + 16], cache[sizeof c->state.dir + 16];
     struct quality_report report = {.rows = NULL};
     struct quality_settings q = {.models = &path,
@@ -146,10 +145,6 @@ static enum status measure(struct choose *c, struct choose_file *f, const char *
                                  .out = out,
                                  .cache_dir = cache};
 
-    for (int i = 0; i < QUALITY_N_SETTINGS; i++) {
-        value[i] = (int)setting_row(quality_settings[i])->value;
-        q.values[i] = (struct int_list){.v = &value[i], .n = 1};
-    }
     snprintf(out, sizeof out, "%s%s", c->state.dir, keep ? "" : "/trials");
     snprintf(cache, sizeof cache, "%s/reference", c->state.dir);
     if (quality_run(&report, &q, err))

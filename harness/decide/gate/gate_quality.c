@@ -21,7 +21,6 @@ static enum status measure(void *result, const void *arg, struct err *err)
     const struct work *work = arg;
     const struct gate_settings *s = work->s;
     const char *const b = s->b_model.text;
-    int value[QUALITY_N_SETTINGS];
     struct quality_report report = {.rows = NULL};
     struct quality_settings q = {
         .models = &b,
@@ -31,11 +30,6 @@ static enum status measure(void *result, const void *arg, struct err *err)
         .session = {.setup = {.n_threads = s->threads.n ? s->threads.v[0] : 0,
                               .placement = s->setup.placement}},
         .out = work->dir};
-
-    for (int i = 0; i < QUALITY_N_SETTINGS; i++) {
-        value[i] = (int)setting_row(quality_settings[i])->value;
-        q.values[i] = (struct int_list){.v = &value[i], .n = 1};
-    }
     const enum status st = quality_run(&report, &q, err);
     if (st)
         return st;

@@ -158,8 +158,8 @@ static enum status set_list(struct int_list *list, enum setting_id id, const cha
     enum status st;
 
     snprintf(own, sizeof own, "%d", topo->threads_default);
-    st = setting_parse_list(id, threads && !strcmp(text, "auto") ? own : text, what,
-                            list, err);
+    st = setting_take_list(list, (int)id, threads && !strcmp(text, "auto") ? own : text,
+                           what, err);
     if (st == ST_OK && threads && !list->n)
         st = err_set(err, ST_USAGE, "%s: at least one thread is needed", what);
     return st;

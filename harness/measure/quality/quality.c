@@ -26,8 +26,10 @@
 
 struct plan {
     const struct quality_settings *s;
-    struct quality_model *models; /* [n_models] */
-    size_t n_models, n_given;     /* all, and those without a --reference of its own */
+    int usual[QUALITY_N_SETTINGS];
+    struct int_list values[QUALITY_N_SETTINGS]; /* one at least of each */
+    struct quality_model *models;               /* [n_models] */
+    size_t n_models, n_given; /* all, and those without a --reference of its own */
     size_t reference;
     struct quality_text text;
     bool alone; /* chunks are too long for a reference that sees all positions */
@@ -93,7 +95,7 @@ static enum status read_models(struct plan *p, struct err *err)
 /* With a window every chunk is possible, if the window is not too long itself. */
 static enum status check_windows(struct plan *p, struct err *err)
 {
-    const struct int_list *windows = &p->s->values[QUALITY_KV_WINDOW];
+    const struct int_list *windows = &p->values[QUALITY_KV_WINDOW];
     bool all = true;
 
     for (size_t k = 0; k < windows->n; k++) {
@@ -202,20 +204,17 @@ static void add_job(struct plan *p, size_t model, const int value[QUALITY_N_SETT
 
 static enum status make_jobs(struct plan *p, struct err *err)
 {
-    const struct int_list *types = &p->s->values[QUALITY_KV_TYPE];
-    const struct int_list *windows = &p->s->values[QUALITY_KV_WINDOW];
-    const struct int_list *sums = &p->s->values[QUALITY_PREFILL_SUMS];
+    const struct int_list *types = &p->values[QUALITY_KV_TYPE];
+    const struct int_list *windows = &p->values[QUALITY_KV_WINDOW];
+    const struct int_list *sums = &p->values[QUALITY_PREFILL_SUMS];
     const size_t n_ways = types->n * windows->n * sums->n;
     const size_t most = p->n_models * n_ways + 1;
-    int usual[QUALITY_N_SETTINGS];
 
     p->jobs = calloc(most, sizeof *p->jobs);
     if (!p->jobs)
         return err_set(err, ST_NO_MEMORY, "no memory for %zu models", p->n_models);
-    for (int i = 0; i < QUALITY_N_SETTINGS; i++)
-        usual[i] = (int)setting_row(quality_settings[i])->value;
     if (!p->alone)
-        add_job(p, p->reference, usual);
+        add_job(p, p->reference, p->usual);
     for (size_t i = 0; i < p->n_given; i++)
         for (size_t k = 0; k < n_ways; k++) {
             const int value[QUALITY_N_SETTINGS] = {
@@ -223,7 +222,7 @@ static enum status make_jobs(struct plan *p, struct err *err)
                 [QUALITY_KV_WINDOW] = windows->v[k / sums->n % windows->n],
                 [QUALITY_PREFILL_SUMS] = sums->v[k % sums->n]};
 
-            if (i != p->reference || memcmp(value, usual, sizeof value) != 0)
+            if (i != p->reference || memcmp(value, p->usual, sizeof value) != 0)
                 add_job(p, i, value);
         }
     return ST_OK;
@@ -530,6 +529,11 @@ enum status quality_run(struct quality_report *report, const struct quality_sett
     if (!p)
         return err_set(err, ST_NO_MEMORY, "no memory for a plan");
     p->s = s;
+    for (int i = 0; i < QUALITY_N_SETTINGS; i++) {
+        p->usual[i] = (int)setting_row(quality_settings[i])->value;
+        p->values[i] =
+            s->values[i].n ? s->values[i] : (struct int_list){&p->usual[i], 1};
+    }
     st = check_output(s, err);
     for (size_t i = 0; i < sizeof steps / sizeof *steps && st == ST_OK; i++)
         st = steps[i](p, err);

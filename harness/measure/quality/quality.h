@@ -42,7 +42,7 @@ struct quality_settings {
     int ctx;               /* tokens of a chunk; 0: QUALITY_DEFAULT_CTX, or the least
                               that the models were made for */
     int n_chunks;          /* most chunks; 0: all */
-    struct int_list values[QUALITY_N_SETTINGS]; /* one at least of each */
+    struct int_list values[QUALITY_N_SETTINGS]; /* empty: the usual one */
     struct session_params session; /* threads, placement, batch, weights; the rest is
                                       set here */
     const char *out;               /* directory of results */

@@ -164,7 +164,7 @@ static enum status set_list(struct sweep_settings *s, enum setting_id id,
         return all_threads(list, topo, err);
     if (id == SETTING_threads && !strcmp(text, "none"))
         return err_set(err, ST_USAGE, "%s: at least one thread is needed", what);
-    return setting_parse_list(id, text, what, list, err);
+    return setting_take_list(list, (int)id, text, what, err);
 }
 
 enum status sweep_set(struct sweep_settings *s, enum setting_id id, const char *text,

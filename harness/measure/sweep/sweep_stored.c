@@ -124,8 +124,9 @@ static enum status take_before(struct sweep_settings *s, enum setting_id id,
 
     if (is_text_list(id) || row->type == SETTING_TYPE_TEXT)
         return ST_OK;
-    return row->swept ? setting_parse_list(id, before, key_of(id), &s->list[id], err)
-                      : setting_parse(id, before, key_of(id), field, size, err);
+    return row->swept
+               ? setting_take_list(&s->list[id], (int)id, before, key_of(id), err)
+               : setting_parse(id, before, key_of(id), field, size, err);
 }
 
 static enum status take(struct sweep_settings *s, enum setting_id id,

@@ -290,45 +290,15 @@ enum status setting_parse(enum setting_id id, const char *text, const char *what
 
 /* ---- lists ----------------------------------------------------------------------- */
 
-static enum status parse_choices(const struct setting *s, const char *text,
-                                 const char *what, struct int_list *fresh,
-                                 struct err *err)
+/* Choices or hundredths in the order given, each once. */
+static enum status parse_values(const struct setting *s, const char *text,
+                                const char *what, struct int_list *fresh,
+                                struct err *err)
 {
-    const int most = s->n_swept ? s->n_swept : s->choices->n;
+    const bool is_choice = s->type == SETTING_TYPE_CHOICE;
     struct parse_list words = {.what = what, .text = text};
     enum status st = ST_OK;
     char known[100];
-
-    fresh->v = malloc((size_t)most * sizeof *fresh->v);
-    if (!fresh->v)
-        return err_set(err, ST_NO_MEMORY, "no memory for a list");
-    choice_list(s->choices, most, known, sizeof known);
-    while (parse_item(&words, &st, err)) {
-        int v;
-
-        if (fresh->n == (size_t)most)
-            st = err_set(err, ST_USAGE, "%s: '%s' names more than %s", what, text,
-                         known);
-        else
-            st = choice_parse(s->choices, words.item, what, &v, err);
-        if (st == ST_OK && v >= most)
-            st = err_set(
-                err, ST_USAGE,
-                "%s: a sweep does not take '%s', only %s; bench decode takes it", what,
-                words.item, known);
-        if (st == ST_OK)
-            fresh->v[fresh->n++] = v;
-    }
-    return st;
-}
-
-/* In the order given, each once. */
-static enum status parse_hundredths_list(const struct setting *s, const char *text,
-                                         const char *what, struct int_list *fresh,
-                                         struct err *err)
-{
-    struct parse_list words = {.what = what, .text = text};
-    enum status st = ST_OK;
 
     fresh->v = malloc(SETTING_MAX_LIST * sizeof *fresh->v);
     if (!fresh->v)
@@ -337,7 +307,13 @@ static enum status parse_hundredths_list(const struct setting *s, const char *te
         int v = 0;
         size_t i = 0;
 
-        st = parse_hundredths(s, words.item, what, &v, err);
+        st = is_choice ? choice_parse(s->choices, words.item, what, &v, err)
+                       : parse_hundredths(s, words.item, what, &v, err);
+        if (st == ST_OK && is_choice && s->n_swept && v >= s->n_swept)
+            st = err_set(
+                err, ST_USAGE,
+                "%s: a sweep does not take '%s', only %s; bench decode takes it", what,
+                words.item, choice_list(s->choices, s->n_swept, known, sizeof known));
         while (i < fresh->n && fresh->v[i] != v)
             i++;
         if (st == ST_OK && i == SETTING_MAX_LIST)
@@ -349,17 +325,15 @@ static enum status parse_hundredths_list(const struct setting *s, const char *te
     return st;
 }
 
-enum status setting_parse_list(enum setting_id id, const char *text, const char *what,
-                               struct int_list *list, struct err *err)
+enum status setting_take_list(void *list, int id, const char *text, const char *what,
+                              struct err *err)
 {
     const struct setting *s = &table[id];
     struct int_list fresh = {NULL, 0};
     enum status st = ST_OK;
 
-    if (s->type == SETTING_TYPE_CHOICE)
-        st = parse_choices(s, text, what, &fresh, err);
-    else if (s->type == SETTING_TYPE_HUNDREDTHS)
-        st = parse_hundredths_list(s, text, what, &fresh, err);
+    if (s->type == SETTING_TYPE_CHOICE || s->type == SETTING_TYPE_HUNDREDTHS)
+        st = parse_values(s, text, what, &fresh, err);
     else if (strcmp(text, "none") || s->swept == SETTING_EACH)
         st =
             parse_counts(text, what, unit_of(s), (int)s->min, (int)s->max, &fresh, err);
@@ -370,7 +344,7 @@ enum status setting_parse_list(enum setting_id id, const char *text, const char 
         free(fresh.v);
         return st;
     }
-    free(list->v);
-    *list = fresh;
+    free(((struct int_list *)list)->v);
+    *(struct int_list *)list = fresh;
     return ST_OK;
 }

@@ -162,9 +162,10 @@ enum status setting_from_json(enum setting_id id, const json_t *value, const cha
 /* ---- lists ----------------------------------------------------------------------- */
 
 /* Counts as "1,2,4" or "1-4", hundredths as "0.5,1,none", choices as "f16,q8_0", or
- * "none" for an empty list, which one of SETTING_EACH cannot be; it replaces *list. */
-enum status setting_parse_list(enum setting_id id, const char *text, const char *what,
-                               struct int_list *list, struct err *err);
+ * "none" for an empty list, which one of SETTING_EACH cannot be; it replaces *list, a
+ * struct int_list. An opt_take_fn. */
+enum status setting_take_list(void *list, int id, const char *text, const char *what,
+                              struct err *err);
 
 /* An array; choices are texts there. */
 json_t *setting_list_json(enum setting_id id, const struct int_list *list);
