@@ -17,6 +17,13 @@ static inline json_t *json_number(double v)
     return isfinite(v) ? json_real(v) : json_null();
 }
 
+/* A figure and its interval. */
+static inline json_t *json_range(double mid, double lo, double hi)
+{
+    return json_pack("{s:o, s:o, s:o}", "mid", json_number(mid), "lo", json_number(lo),
+                     "hi", json_number(hi));
+}
+
 /* A new JSON text; null for "" and for what is not UTF-8. */
 static inline json_t *json_text_or_null(const char *text)
 {

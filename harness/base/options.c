@@ -192,7 +192,7 @@ static enum status store(const struct opt *o, const char *text, struct err *err)
     case OPT_KIND_INTS: {
         struct int_list list = {NULL, 0};
 
-        if (parse_ints(text, what, (int)o->min, (int)o->max, &list, err))
+        if (parse_counts(text, what, "", (int)o->min, (int)o->max, &list, err))
             return ST_USAGE;
         free(((struct int_list *)o->dst)->v);
         *(struct int_list *)o->dst = list;

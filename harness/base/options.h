@@ -125,7 +125,5 @@ void opt_show_tables(opt_show_fn *show, void *arg);
 /* The parsers behind the kinds; what names the option or key in messages. */
 enum status parse_bytes(const char *text, const char *what, uint64_t *out,
                         struct err *err);
-enum status parse_ints(const char *text, const char *what, int min, int max,
-                       struct int_list *out, struct err *err);
 
 #endif

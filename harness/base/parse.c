@@ -238,12 +238,6 @@ enum status parse_counts(const char *text, const char *what, const char *unit, i
     return st;
 }
 
-enum status parse_ints(const char *text, const char *what, int min, int max,
-                       struct int_list *out, struct err *err)
-{
-    return parse_counts(text, what, "", min, max, out, err);
-}
-
 enum status parse_words(const char *text, const char *what, const char *const *names,
                         int n_names, uint64_t *bits, struct err *err)
 {

@@ -28,7 +28,7 @@ enum status parse_integer(const char *text, const char *what, long long min,
  * outside 1..1024"; "": none. */
 enum status parse_count(const char *text, const char *what, const char *unit,
                         long long min, long long max, long long *out, struct err *err);
-/* parse_ints() has the form of lists. */
+/* "1,2,4" and "1-4". */
 enum status parse_counts(const char *text, const char *what, const char *unit, int min,
                          int max, struct int_list *out, struct err *err);
 enum status parse_u64(const char *text, const char *what, uint64_t *out,

@@ -18,18 +18,19 @@
 bool sysfile_path(char *buf, size_t cap, const char *root, const char *path)
 {
     const int n = snprintf(buf, cap, "%s%s", root, path);
+    const bool fits = n >= 0 && (size_t)n < cap;
 
-    return n >= 0 && (size_t)n < cap;
+    if (!fits)
+        errno = ENAMETOOLONG;
+    return fits;
 }
 
 static int open_under(const char *root, const char *path)
 {
     char full[SYSFILE_PATH_MAX];
 
-    if (!sysfile_path(full, sizeof full, root, path)) {
-        errno = ENAMETOOLONG;
+    if (!sysfile_path(full, sizeof full, root, path))
         return -1;
-    }
     return open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 

@@ -17,7 +17,7 @@
 
 #define SYSFILE_PATH_MAX 1024
 
-/* root + path into buf[cap]; false when it does not fit. */
+/* root + path into buf[cap]; false, with errno, when it does not fit. */
 bool sysfile_path(char *buf, size_t cap, const char *root, const char *path);
 
 /* The whole file, zero-terminated, at most cap - 1 bytes, trailing blanks and

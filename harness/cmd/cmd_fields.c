@@ -9,7 +9,6 @@
 
 #include "harness/base/format.h"
 #include "harness/base/progress.h"
-#include "harness/base/suggest.h"
 #include "harness/rows/row.h"
 
 static const struct opt_usage usage = {
@@ -31,7 +30,7 @@ static const char *kind_name(enum field_kind kind)
     return names[kind];
 }
 
-enum { NAME_WIDTH = 22, UNIT_WIDTH = 6, LINE_WIDTH = 79, MAX_NAMES = 256 };
+enum { NAME_WIDTH = 22, UNIT_WIDTH = 6, LINE_WIDTH = 79 };
 
 /* The columns that are printed. */
 struct chosen {
@@ -47,24 +46,6 @@ static bool is_chosen(const struct chosen *c, const struct field *f)
         if (!strcmp(c->names[i], f->name))
             return true;
     return !c->n_names;
-}
-
-static enum status check_names(const struct chosen *c, struct err *err)
-{
-    const char *known[MAX_NAMES];
-    size_t n = 0;
-
-    for (; n < c->n && n < MAX_NAMES; n++)
-        known[n] = c->all[n].name;
-    for (int i = 0; i < c->n_names; i++) {
-        if (row_field(c->names[i]))
-            continue;
-        const char *near = suggest(c->names[i], known, (int)n);
-        return err_set(err, ST_USAGE, "there is no column '%.60s'%s%s%s", c->names[i],
-                       near ? "; did you mean " : "; `bench fields` lists them",
-                       near ? near : "", near ? "?" : "");
-    }
-    return ST_OK;
 }
 
 /* Wrapped on a terminal, and where columns were named. */
@@ -142,14 +123,16 @@ int cmd_fields(int argc, char **argv)
     struct opt_args args;
     struct err err = ERR_INIT;
     struct chosen c = {.n = 0};
+    const struct field *f;
 
     if (opt_parse(&args, argc, argv, opts, &usage, &err) || args.help)
         return cmd_end(&err);
     c.all = row_fields(&c.n);
     c.names = args.v;
     c.n_names = args.n;
-    if (check_names(&c, &err))
-        return cmd_end(&err);
+    for (int i = 0; i < args.n; i++)
+        if (row_field_find(&f, args.v[i], "", &err))
+            return cmd_end(&err);
     if (json)
         return print_json(&c, &err) ? cmd_end(&err) : 0;
     if (markdown)

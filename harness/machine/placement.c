@@ -11,7 +11,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "harness/base/options.h"
+#include "harness/base/parse.h"
 
 #define N_KEYS 6
 
@@ -53,7 +53,7 @@ enum status placement_parse_cpus(const char *text, const struct topology *t,
                                  struct err *err)
 {
     struct int_list list = {NULL, 0};
-    enum status st = parse_ints(text, "--cpus", 0, INT_MAX - 1, &list, err);
+    enum status st = parse_counts(text, "--cpus", "", 0, INT_MAX - 1, &list, err);
     size_t wanted = list.n < TOPO_MAX_CPUS ? list.n : TOPO_MAX_CPUS;
 
     if (*n_threads)

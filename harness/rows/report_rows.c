@@ -48,6 +48,22 @@ int64_t row_context(const struct row *r)
     return is_beyond && !(r->kv_window > 0) ? r->model_ctx : r->ctx;
 }
 
+void row_point_text(char *buf, size_t cap, const struct row *r)
+{
+    if (r->kind == POINT_PREFILL)
+        snprintf(buf, cap, "prefill %lld", (long long)r->n_prompt);
+    else if (r->kind == POINT_SPECULATE)
+        snprintf(buf, cap, "speculate %s", r->spec_text);
+    else if (r->kind == ROW_LOAD && r->load_mode == LOAD_MODE_OPEN)
+        snprintf(buf, cap, "load, %.3g/s", row_rate(r));
+    else if (r->kind == ROW_LOAD)
+        snprintf(buf, cap, "load, %lld user%s", (long long)r->n_users,
+                 plural(r->n_users, "s"));
+    else
+        snprintf(buf, cap, "%s at %lld", row_kind_text(r),
+                 (long long)(r->ctx > 0 ? r->ctx : 0));
+}
+
 const char *row_failure(const struct row *r)
 {
     return r->status == FIELD_NO_ENUM ? "no figure" : row_status_text(r);

@@ -11,6 +11,7 @@
 
 #include "harness/base/format.h"
 #include "harness/base/program.h"
+#include "harness/base/suggest.h"
 #include "harness/rows/model_rows.h"
 #include "harness/base/order.h"
 
@@ -64,6 +65,25 @@ const struct field *row_field(const char *name)
         if (!strcmp(f->name, name))
             return f;
     return NULL;
+}
+
+enum status row_field_find(const struct field **f, const char *name, const char *what,
+                           struct err *err)
+{
+    size_t n;
+    const struct field *all = row_fields(&n);
+    const char *names[512];
+
+    *f = row_field(name);
+    if (*f)
+        return ST_OK;
+    n = n < sizeof names / sizeof *names ? n : sizeof names / sizeof *names;
+    for (size_t i = 0; i < n; i++)
+        names[i] = all[i].name;
+    const char *near = suggest(name, names, (int)n);
+    return err_set(err, ST_USAGE, "%sthere is no column '%.60s'%s%s%s", what, name,
+                   near ? "; did you mean " : "; `bench fields` lists them",
+                   near ? near : "", near ? "?" : "");
 }
 
 const struct field *row_field_of(enum setting_id setting)

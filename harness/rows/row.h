@@ -101,6 +101,10 @@ const struct field *row_fields(size_t *n);
 /* The field of that name, or NULL. */
 const struct field *row_field(const char *name);
 
+/* The same, for people. Error: ST_USAGE, after `what`, with the nearest name. */
+enum status row_field_find(const struct field **f, const char *name, const char *what,
+                           struct err *err);
+
 /* The field whose value that setting is, or NULL. */
 const struct field *row_field_of(enum setting_id setting);
 

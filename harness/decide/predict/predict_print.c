@@ -16,12 +16,8 @@
 
 static const char *verdict_text(const struct prediction *one)
 {
-    static const char *const verdicts[] = {[PLAN_FITS] = "fits",
-                                           [PLAN_STREAMS] = "streams",
-                                           [PLAN_PAGES] = "pages",
-                                           [PLAN_NO_FIT] = "does not fit"};
-
-    return one->too_deep ? "beyond the model's context" : verdicts[one->verdict];
+    return one->too_deep ? "beyond the model's context"
+                         : plan_verdict_names[one->verdict];
 }
 
 /* A range supports two digits. */
@@ -289,12 +285,6 @@ void predict_print_csv(FILE *f, const struct predictions *p)
     }
 }
 
-static json_t *range_json(struct range v)
-{
-    return json_pack("{s:o, s:o, s:o}", "mid", json_number(v.mid), "lo",
-                     json_number(v.lo), "hi", json_number(v.hi));
-}
-
 static json_t *prediction_json(const struct prediction *one)
 {
     const struct point_need *need = &one->need;
@@ -310,9 +300,11 @@ static json_t *prediction_json(const struct prediction *one)
         need->packed_ctx, "model_ctx", need->model_ctx, "bytes_per_token",
         (json_int_t)need->token_bytes, "streamed_bytes",
         (json_int_t)need->streamed_bytes, "in_cache", one->in_cache, "tok_per_s",
-        range_json(one->decode), "label", predict_label_name(one->decode_label),
-        "prefill_tok_per_s", range_json(one->prefill), "prefill_label",
-        predict_label_name(one->prefill_label), "ttft_s", range_json(one->ttft_s));
+        json_range(one->decode.mid, one->decode.lo, one->decode.hi), "label",
+        predict_label_name(one->decode_label), "prefill_tok_per_s",
+        json_range(one->prefill.mid, one->prefill.lo, one->prefill.hi), "prefill_label",
+        predict_label_name(one->prefill_label), "ttft_s",
+        json_range(one->ttft_s.mid, one->ttft_s.lo, one->ttft_s.hi));
 }
 
 json_t *predict_json(const struct predictions *p, const struct candidate *c)

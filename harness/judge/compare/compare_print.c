@@ -284,12 +284,6 @@ void compare_print_markdown(FILE *f, const struct comparison *c)
 
 /* ---- JSON ------------------------------------------------------------------------ */
 
-static json_t *figure_json(struct compare_figure v)
-{
-    return json_pack("{s:o, s:o, s:o}", "mid", json_number(v.mid), "lo",
-                     json_number(v.lo), "hi", json_number(v.hi));
-}
-
 static json_t *machine_json(const struct compare_machine *m, size_t place)
 {
     if (m->none.code)
@@ -300,10 +294,13 @@ static json_t *machine_json(const struct compare_machine *m, size_t place)
         "machine", m->name, "cpu", m->cpu, "place",
         m->score > 0 ? json_integer((json_int_t)place) : json_null(), "p_first",
         m->score > 0 ? json_number(m->p_first) : json_null(), "is_lower_bound",
-        m->speed_is_bound, "tok_per_s", figure_json(m->tok_per_s), "ttft_s",
-        figure_json(m->ttft_s), "cost_in_per_million", figure_json(m->cost_in),
-        "cost_out_per_million", figure_json(m->cost_out), "max_floor_tok_per_s",
-        m->max_floor, "price_per_hour",
+        m->speed_is_bound, "tok_per_s",
+        json_range(m->tok_per_s.mid, m->tok_per_s.lo, m->tok_per_s.hi), "ttft_s",
+        json_range(m->ttft_s.mid, m->ttft_s.lo, m->ttft_s.hi), "cost_in_per_million",
+        json_range(m->cost_in.mid, m->cost_in.lo, m->cost_in.hi),
+        "cost_out_per_million",
+        json_range(m->cost_out.mid, m->cost_out.lo, m->cost_out.hi),
+        "max_floor_tok_per_s", m->max_floor, "price_per_hour",
         m->price.per_hour > 0 ? json_real(m->price.per_hour) : json_null(), "currency",
         m->price.currency, "price_of", m->price.what, "recommendation",
         recommend_json(&m->rec));

@@ -11,14 +11,6 @@
 #include "harness/judge/users/users.h"
 #include "harness/rows/report_rows.h"
 
-static const struct users_level *level_of(const struct users_series *s, int n_users)
-{
-    for (size_t i = 0; i < s->n; i++)
-        if (s->level[i].n_users == n_users && s->level[i].tok_per_s.v > 0)
-            return &s->level[i];
-    return NULL;
-}
-
 /* The most users that all were measured with; 0: no such number. */
 static int common_users(const struct users *u)
 {
@@ -29,7 +21,7 @@ static int common_users(const struct users *u)
         bool all = n > most;
 
         for (size_t k = 0; k < u->n; k++)
-            all &= level_of(&u->v[k], n) != NULL;
+            all &= users_level_at(&u->v[k], n) != NULL;
         most = all ? n : most;
     }
     return most;
@@ -41,7 +33,7 @@ static void describe(char *buf, size_t cap, const struct users *u, size_t i,
 {
     const struct users_series *s = &u->v[i];
     const struct row *r = s->first;
-    const struct users_level *t = level_of(s, n_users);
+    const struct users_level *t = users_level_at(s, n_users);
     bool is_alike = true;
 
     if (!t)

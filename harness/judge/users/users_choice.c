@@ -61,6 +61,14 @@ void users_set_slo(struct row *rows, size_t *n_rows, const struct samples *reque
 
 /* ---- the choice ------------------------------------------------------------------ */
 
+const struct users_level *users_level_at(const struct users_series *s, int n_users)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->level[i].n_users == n_users && s->level[i].tok_per_s.v > 0)
+            return &s->level[i];
+    return NULL;
+}
+
 const struct users_level *users_level_for(const struct users_series *s, int n_users)
 {
     for (size_t i = 0; i < s->n; i++)

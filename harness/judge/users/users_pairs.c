@@ -78,15 +78,6 @@ void users_compare(struct users_pair *p, const struct users *u,
     p->hi = exp(mean + half);
 }
 
-/* With a throughput: not one at which all requests failed. */
-static bool has_level(const struct users_series *s, int n_users)
-{
-    for (size_t i = 0; i < s->n; i++)
-        if (s->level[i].n_users == n_users && s->level[i].tok_per_s.v > 0)
-            return true;
-    return false;
-}
-
 int users_compare_at(const struct users_series *a, const struct users_series *b)
 {
     int carried = 0, any = 0;
@@ -94,7 +85,7 @@ int users_compare_at(const struct users_series *a, const struct users_series *b)
     for (size_t i = 0; i < a->n; i++) {
         const int n = a->level[i].n_users;
 
-        if (!has_level(b, n))
+        if (!users_level_at(b, n))
             continue;
         any = n > any ? n : any;
         if (n > carried && (n <= a->carries || n <= b->carries))

@@ -130,10 +130,8 @@ int group_mkdir(const char *root, const char *dir)
 {
     char path[SYSFILE_PATH_MAX];
 
-    if (!sysfile_path(path, sizeof path, root, dir)) {
-        errno = ENAMETOOLONG;
+    if (!sysfile_path(path, sizeof path, root, dir))
         return -1;
-    }
     return mkdir(path, 0755);
 }
 
@@ -153,10 +151,8 @@ int group_rmdir(const char *root, const char *dir)
 {
     char path[SYSFILE_PATH_MAX];
 
-    if (!sysfile_path(path, sizeof path, root, dir)) {
-        errno = ENAMETOOLONG;
+    if (!sysfile_path(path, sizeof path, root, dir))
         return -1;
-    }
     if (root[0])
         remove_plain_files(path);
     return rmdir(path);

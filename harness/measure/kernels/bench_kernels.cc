@@ -33,7 +33,7 @@ extern "C" {
 #include "harness/base/program.h"
 #include "harness/base/interrupt.h"
 #include "harness/measure/kernels/kernel_work.h"
-#include "harness/base/options.h"
+#include "harness/base/parse.h"
 #include "harness/machine/topology.h"
 }
 #pragma GCC diagnostic pop
@@ -275,7 +275,7 @@ bool take_options(Settings *settings, int *argc, char **argv)
         } else if (const char *counts = value_of(argv[i], "--threads")) {
             int_list threads = {nullptr, 0};
 
-            parse_ints(counts, "--threads", 1, TOPO_MAX_CPUS, &threads, &e);
+            parse_counts(counts, "--threads", "", 1, TOPO_MAX_CPUS, &threads, &e);
             settings->threads.assign(threads.v, threads.v + threads.n);
             free(threads.v);
         } else if (const char *name = value_of(argv[i], "--placement")) {

@@ -55,26 +55,34 @@ static const struct kern_row *row_for(enum kern_op op, enum kern_format format, 
     return kern_best(op, format, mask);
 }
 
+/* Opens the product of the engine's row for c's columns; false: there is none here. */
+static bool open_product(struct kernel_work **work, struct kernel_fixture *fixture,
+                         struct kernel_case c, enum kern_op op, enum kern_format format)
+{
+    const struct kern_row *row = row_for(op, format, c.n_x);
+    struct err ignored = ERR_INIT;
+
+    if (!row)
+        return false;
+    c.cols = KERNEL_COLS;
+    snprintf(c.op, sizeof c.op, "%s", kern_op_name(op));
+    snprintf(c.what, sizeof c.what, "%s", kern_format_info(format)->name);
+    snprintf(c.isa, sizeof c.isa, "%s", isa_name(row->isa));
+    return kernel_work_open(work, fixture, &c, &ignored) == ST_OK;
+}
+
 /* NAN: no such product here. */
 static double measure(struct kernel_fixture *fixture, enum kern_format format,
                       struct thread_pool *pool)
 {
-    const struct kern_row *row = row_for(KERN_OP_gemm_x16, format, KERNEL_MANY_COLUMNS);
-    struct kernel_case c = {.op = "gemm_x16",
-                            .rows = kernel_hot_rows(format),
-                            .cols = KERNEL_COLS,
-                            .n_x = KERNEL_MANY_COLUMNS,
-                            .cache = KERNEL_HOT,
-                            .n_threads = 1};
-    struct err ignored = ERR_INIT;
+    const struct kernel_case c = {.rows = kernel_hot_rows(format),
+                                  .n_x = KERNEL_MANY_COLUMNS,
+                                  .cache = KERNEL_HOT,
+                                  .n_threads = 1};
     struct kernel_work *work;
     double share;
 
-    if (!row)
-        return NAN;
-    snprintf(c.what, sizeof c.what, "%s", kern_format_info(format)->name);
-    snprintf(c.isa, sizeof c.isa, "%s", isa_name(row->isa));
-    if (kernel_work_open(&work, fixture, &c, &ignored))
+    if (!open_product(&work, fixture, c, KERN_OP_gemm_x16, format))
         return NAN;
     share = share_of(work, pool);
     kernel_work_close(work);
@@ -108,22 +116,12 @@ enum status kernel_product_shares(double share[KERN_N_FMT],
 static double cold_ns(struct kernel_fixture *fixture, enum kern_op op,
                       enum kern_format format, int n_x, int n_threads)
 {
-    const struct kern_row *row = row_for(op, format, n_x);
-    struct kernel_case c = {.rows = COLD_ROWS,
-                            .cols = KERNEL_COLS,
-                            .n_x = n_x,
-                            .cache = KERNEL_COLD,
-                            .n_threads = n_threads};
+    const struct kernel_case c = {
+        .rows = COLD_ROWS, .n_x = n_x, .cache = KERNEL_COLD, .n_threads = n_threads};
     double ns[N_COLD_TURNS], scratch[N_COLD_TURNS];
-    struct err ignored = ERR_INIT;
     struct kernel_work *work;
 
-    if (!row)
-        return NAN;
-    snprintf(c.op, sizeof c.op, "%s", kern_op_name(op));
-    snprintf(c.what, sizeof c.what, "%s", kern_format_info(format)->name);
-    snprintf(c.isa, sizeof c.isa, "%s", isa_name(row->isa));
-    if (kernel_work_open(&work, fixture, &c, &ignored))
+    if (!open_product(&work, fixture, c, op, format))
         return NAN;
     for (int i = 0; i < N_COLD_TURNS; i++) {
         const size_t batch = kernel_work_batch(work);

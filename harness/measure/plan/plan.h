@@ -28,6 +28,7 @@ enum plan_verdict {
     PLAN_PAGES, /* a mapped file that memory does not hold */
     PLAN_NO_FIT
 };
+extern const char *const plan_verdict_names[];
 
 /* Where the roofs come from. */
 struct plan_roofs {

@@ -16,10 +16,10 @@
 #define VALUE_WIDTH 10
 #define TEXT_COLUMN (2 + LABEL_WIDTH + 1 + VALUE_WIDTH + 2)
 
-static const char *const verdicts[] = {[PLAN_FITS] = "fits",
-                                       [PLAN_STREAMS] = "streams",
-                                       [PLAN_PAGES] = "pages",
-                                       [PLAN_NO_FIT] = "does not fit"};
+const char *const plan_verdict_names[] = {[PLAN_FITS] = "fits",
+                                          [PLAN_STREAMS] = "streams",
+                                          [PLAN_PAGES] = "pages",
+                                          [PLAN_NO_FIT] = "does not fit"};
 
 static bool is_predicted(const struct plan *plan)
 {
@@ -401,7 +401,7 @@ json_t *plan_json(const struct plan *plan)
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, "
                      "s:o, s:o, s:o, s:o}",
                      "model", plan->point.setup.model.text, "quant", need->quant,
-                     "verdict", verdicts[plan->verdict], "sentence",
+                     "verdict", plan_verdict_names[plan->verdict], "sentence",
                      plan_sentence(plan, sentence, sizeof sentence), "weights",
                      weights_residency_name((enum weights_residency)need->residency),
                      "weights_asked", weights_residency_name(plan->wanted), "n_layers",

@@ -49,7 +49,7 @@ static enum status take_cpus(struct point *p, const struct row *r, struct err *e
     struct int_list list = {NULL, 0};
     const size_t wanted = (size_t)model_setup_threads(&p->setup);
     enum status st =
-        parse_ints(r->cpus, "a stored row's cpus", 0, INT_MAX - 1, &list, err);
+        parse_counts(r->cpus, "a stored row's cpus", "", 0, INT_MAX - 1, &list, err);
 
     if (st == ST_OK && (list.n != wanted || wanted > TOPO_MAX_CPUS))
         st = err_set(err, ST_INPUT, "a stored row has %zu CPU%s for %zu thread%s",

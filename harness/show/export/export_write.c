@@ -11,7 +11,6 @@
 #include "harness/base/textfile.h"
 #include "harness/rows/point/point_row.h"
 #include "harness/rows/report_rows.h"
-#include "harness/base/suggest.h"
 
 static const char *format_name(int format)
 {
@@ -61,17 +60,6 @@ static const char *remark(const struct row *r)
     return "";
 }
 
-static void point_text(char *buf, size_t cap, const struct row *r)
-{
-    if (r->kind == POINT_PREFILL)
-        snprintf(buf, cap, "prefill %lld", (long long)r->n_prompt);
-    else if (r->kind == POINT_SPECULATE)
-        snprintf(buf, cap, "speculate %s", r->spec_text);
-    else
-        snprintf(buf, cap, "%s at %lld", row_kind_text(r),
-                 (long long)(r->ctx > 0 ? r->ctx : 0));
-}
-
 static void put_figures(FILE *f, const struct row *r)
 {
     const bool has_figure = row_trust(r) != ROW_FAILED;
@@ -101,7 +89,7 @@ static void put_markdown(FILE *f, const struct item *item)
 
     put_cell(f, report_model_name(r).text);
     put_cell(f, report_setting_label(item->points, r, text, sizeof text));
-    point_text(text, sizeof text, r);
+    row_point_text(text, sizeof text, r);
     put_cell(f, text);
     put_cell(f, row_cell(r, row_field("n_threads"), text, sizeof text));
     put_figures(f, r);
@@ -260,21 +248,6 @@ enum status export_write(FILE *f, const struct result_set *sets, size_t n_sets,
 
 /* ---- columns --------------------------------------------------------------------- */
 
-static enum status unknown_column(const char *name, struct err *err)
-{
-    const char *names[EXPORT_MAX_COLUMNS];
-    size_t n;
-    const struct field *f = row_fields(&n);
-
-    for (size_t i = 0; i < n && i < EXPORT_MAX_COLUMNS; i++)
-        names[i] = f[i].name;
-    const char *near =
-        suggest(name, names, (int)(n < EXPORT_MAX_COLUMNS ? n : EXPORT_MAX_COLUMNS));
-    return err_set(err, ST_USAGE, "--columns: there is no column '%.60s'%s%s%s", name,
-                   near ? "; did you mean " : "; `bench fields` lists them",
-                   near ? near : "", near ? "?" : "");
-}
-
 enum status export_columns_parse(struct export_params *p, const char *text,
                                  struct err *err)
 {
@@ -283,10 +256,10 @@ enum status export_columns_parse(struct export_params *p, const char *text,
 
     p->n_columns = 0;
     while (parse_item(&names, &st, err)) {
-        const struct field *f = row_field(names.item);
+        const struct field *f;
 
-        if (!f)
-            return unknown_column(names.item, err);
+        if (row_field_find(&f, names.item, "--columns: ", err))
+            return err->code;
         if (p->n_columns == EXPORT_MAX_COLUMNS)
             return err_set(err, ST_USAGE, "--columns: more than %d are too many",
                            EXPORT_MAX_COLUMNS);

@@ -84,22 +84,6 @@ static void put_doubt(FILE *f, const struct row *r, const struct launches *l)
     fputs("</small></td>", f);
 }
 
-static void point_text(char *buf, size_t cap, const struct row *r)
-{
-    if (r->kind == POINT_PREFILL)
-        snprintf(buf, cap, "prefill %lld", (long long)r->n_prompt);
-    else if (r->kind == POINT_SPECULATE)
-        snprintf(buf, cap, "speculate %s", r->spec_text);
-    else if (r->kind == ROW_LOAD && r->load_mode == LOAD_MODE_OPEN)
-        snprintf(buf, cap, "load, %.3g/s", row_rate(r));
-    else if (r->kind == ROW_LOAD)
-        snprintf(buf, cap, "load, %lld user%s", (long long)r->n_users,
-                 plural(r->n_users, "s"));
-    else
-        snprintf(buf, cap, "%s at %lld", row_kind_text(r),
-                 (long long)(r->ctx > 0 ? r->ctx : 0));
-}
-
 /* ---- rows ------------------------------------------------------------------------ */
 
 static bool is_chosen(const struct page_machine *m, const struct row *r)
@@ -141,7 +125,7 @@ static void put_point(FILE *f, const struct page_machine *m, size_t i)
             is_chosen(m, r) ? " class=\"chosen\"" : "");
     html_put(f, report_setting_name(&m->picked, r, text, sizeof text));
     fputs("</button></td>", f);
-    point_text(text, sizeof text, r);
+    row_point_text(text, sizeof text, r);
     put_text(f, "point", text);
     put_speed(f, r);
     snprintf(text, sizeof text, "%lld", (long long)r->n_threads);

@@ -56,7 +56,8 @@ static bool are_bars(struct chart *c, const struct report_rows *p)
     return c->n_groups == 1 && c->n_series > 1;
 }
 
-static void fill_threads(struct chart *c, const struct report_rows *p)
+/* Each setting's points at its least depth. Returns the depth of all, or -1. */
+static int64_t fill_least_depth(struct chart *c, const struct report_rows *p)
 {
     int64_t depth_of_all = -1;
 
@@ -80,10 +81,16 @@ static void fill_threads(struct chart *c, const struct report_rows *p)
             m->other = NAN; /* roofs are another chart's */
         }
     }
-    if (depth_of_all >= 0)
+    return depth_of_all;
+}
+
+static void fill_threads(struct chart *c, const struct report_rows *p)
+{
+    const int64_t depth = fill_least_depth(c, p);
+
+    if (depth >= 0)
         snprintf(c->title, sizeof c->title,
-                 "Decode speed by threads, context depth %lld",
-                 (long long)depth_of_all);
+                 "Decode speed by threads, context depth %lld", (long long)depth);
     else
         snprintf(c->title, sizeof c->title,
                  "Decode speed by threads, at each setting's least context depth");
@@ -96,20 +103,9 @@ static void fill_threads(struct chart *c, const struct report_rows *p)
 
 static void fill_decode(struct chart *c, const struct report_rows *p)
 {
-    for (size_t begin = 0, end; begin < p->n; begin = end) {
-        end = report_setting_end(p, begin);
-        const int64_t depth = report_min_depth(p, begin, end);
-        const int series = depth < 0 ? -1 : chart_add_series(c, p, p->v[begin]);
-
-        for (size_t i = begin; series >= 0 && i < end; i++) {
-            if (p->v[i]->kind != POINT_DECODE || p->v[i]->ctx != depth)
-                continue;
-            struct mark *m = chart_mark(c);
-            m->series = series;
-            mark_set_speed(m, p->v[i]);
-            m->other = NAN;
-        }
-    }
+    fill_least_depth(c, p);
+    for (size_t i = 0; i < c->n; i++)
+        c->v[i].x = 0; /* one group */
     if (!are_bars(c, p))
         c->n = 0;
     snprintf(c->title, sizeof c->title,
