@@ -119,6 +119,8 @@ void *http_begin(void *server, const char *uri, struct MHD_Connection *connectio
 
     if (!x)
         return NULL;
+    if (!uri) /* from libmicrohttpd before 0.9.74, where the line has none */
+        uri = "";
     x->has_bad_path = strchr(uri, ' ') || strstr(uri, "%00"); /* ends the path */
     x->uri = uri;
     x->uri_bytes = strlen(uri);

@@ -111,11 +111,35 @@ static void zeros_in_the_request_line(void **state)
     close_server();
 }
 
+/* libmicrohttpd before 0.9.74 reports them as requests, the first ones without a URI.
+ */
+static void request_lines_that_lack_something(void **state)
+{
+    static const char *const lines[] = {
+        "GET ", "GET  ", "GET HTTP/1.1",     "GET /health",
+        "GET",  " ",     " /health HTTP/1.1"};
+
+    (void)state;
+    open_server(60, true);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        char text[128];
+        int status;
+
+        snprintf(text, sizeof text, "%s\r\n" HOST "\r\n", lines[i]);
+        status = status_of(reply_of(text));
+        if (status && (status < 400 || status > 505))
+            fail_msg("%s: %d", lines[i], status);
+    }
+    assert_int_equal(status_of(get("/health", "")), 200);
+    close_server();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_number_of_lines),
         cmocka_unit_test(zeros_in_the_request_line),
+        cmocka_unit_test(request_lines_that_lack_something),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
