@@ -32,8 +32,7 @@ struct held {
 };
 
 /* The second one, in pairs: line r of block k of tile p stands at k * block + p * next
- * + r * row. Of block n_whole n_lines are there; the last has no second numbers if
- * is_odd. */
+ * + r * row. Block n_whole has n_lines; the last has no second numbers if is_odd. */
 struct lines {
     const uint32_t *at;
     size_t block, next, row;
@@ -178,8 +177,8 @@ static void copy_sums(float *to, size_t to_stride, const float *from,
 }
 
 /* What is held, of nq queries, times m tiles: to[q * stride + 0 .. 16 m), or that much
- * more of it if it adds. A group that is not whole has its sums elsewhere meanwhile: a
- * tile has 16 rows. */
+ * more of it if it adds. A group that is not whole has its sums elsewhere: a tile has
+ * 16 rows. */
 static void multiply(const struct held *held, size_t nq, const struct lines *l,
                      size_t m, bool adds, float *to, size_t stride)
 {

@@ -158,8 +158,8 @@ bool users_is_better(const struct users_series *a, const struct users_series *b)
 void users_set_slo(struct row *rows, size_t *n_rows, const struct samples *requests,
                    const struct slo *slo);
 
-/* The level with so many users, if it has a throughput, as one at which all requests
- * failed has not; or NULL. */
+/* The level with n_users, if it has a throughput, as one at which all requests failed
+ * has not; or NULL. */
 const struct users_level *users_level_at(const struct users_series *s, int n_users);
 
 /* The level that shows that the server carries n_users: the first with as many or more

@@ -55,7 +55,7 @@ static const struct kern_row *row_for(enum kern_op op, enum kern_format format, 
     return kern_best(op, format, mask);
 }
 
-/* Opens the product of the engine's row for c's columns; false: there is none here. */
+/* Opens the product of the engine's row for c's columns; false: it has none. */
 static bool open_product(struct kernel_work **work, struct kernel_fixture *fixture,
                          struct kernel_case c, enum kern_op op, enum kern_format format)
 {

@@ -57,7 +57,7 @@ static bool are_bars(struct chart *c, const struct report_rows *p)
 }
 
 /* Each setting's points at its least depth. Returns the depth of all, or -1. */
-static int64_t fill_least_depth(struct chart *c, const struct report_rows *p)
+static int64_t fill_min_depth(struct chart *c, const struct report_rows *p)
 {
     int64_t depth_of_all = -1;
 
@@ -86,7 +86,7 @@ static int64_t fill_least_depth(struct chart *c, const struct report_rows *p)
 
 static void fill_threads(struct chart *c, const struct report_rows *p)
 {
-    const int64_t depth = fill_least_depth(c, p);
+    const int64_t depth = fill_min_depth(c, p);
 
     if (depth >= 0)
         snprintf(c->title, sizeof c->title,
@@ -103,7 +103,7 @@ static void fill_threads(struct chart *c, const struct report_rows *p)
 
 static void fill_decode(struct chart *c, const struct report_rows *p)
 {
-    fill_least_depth(c, p);
+    fill_min_depth(c, p);
     for (size_t i = 0; i < c->n; i++)
         c->v[i].x = 0; /* one group */
     if (!are_bars(c, p))
