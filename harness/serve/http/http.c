@@ -290,7 +290,7 @@ static enum MHD_Result look_at_headers(struct exchange *x, const char *url,
     if (!http_has_room(x))
         return http_refuse_without_room(x);
     if (!is_clear)
-        return http_reply_refusal(x);
+        return http_cut_off(x); /* its lines may take memory that is not counted */
     if (is_preflight(x))
         return MHD_YES;
     if (check_client(x) && check_route(x) && x->route <= ROUTE_TEMPLATE)

@@ -81,14 +81,19 @@ bool http_has_room(const struct exchange *x)
     return is_enough(header + h.trailers, kept);
 }
 
-enum MHD_Result http_refuse_without_room(struct exchange *x)
+enum MHD_Result http_cut_off(struct exchange *x)
 {
-    refuse(&x->refusal, 431, "headers_too_large", NULL,
-           "the headers are too many or too large");
     x->cut = true;
     if (x->client) {
         http_send_refusal(x->client, &x->refusal);
         shutdown(x->client->fd, SHUT_RDWR);
     }
     return MHD_NO;
+}
+
+enum MHD_Result http_refuse_without_room(struct exchange *x)
+{
+    refuse(&x->refusal, 431, "headers_too_large", NULL,
+           "the headers are too many or too large");
+    return http_cut_off(x);
 }

@@ -202,7 +202,9 @@ bool http_check_framing(struct exchange *x, const char *method, const char *vers
 bool http_query_has_room(const struct exchange *x, const char *text);
 bool http_has_room(const struct exchange *x);
 
-/* Refuses it without that memory, and ends the connection. */
+/* Refuses it without that memory, and ends the connection: for x->refusal, or because
+ * there is no room. */
+enum MHD_Result http_cut_off(struct exchange *x);
 enum MHD_Result http_refuse_without_room(struct exchange *x);
 
 /* ---- http_reply.c ---------------------------------------------------------------- */

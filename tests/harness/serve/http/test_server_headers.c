@@ -134,12 +134,37 @@ static void request_lines_that_lack_something(void **state)
     close_server();
 }
 
+/* libmicrohttpd copies a line that is continued behind what it has read, and then, when
+ * it begins to reply, all that it has read and not used: no memory may be left. */
+static void continued_lines_before_other_bytes(void **state)
+{
+    static const struct kind unclear = {
+        .begin = "GET /health HTTP/1.1\r\nX: y\r\n",
+        .part = " a line that is continued\r\n",
+        .end = "\r\n",
+    };
+    static char text[1 << 15];
+
+    (void)state;
+    open_server(60, true);
+    for (int n = 0; n < 100; n += 3) {
+        const size_t len = (size_t)snprintf(text, sizeof text, "%s%016384d",
+                                            request_of(&unclear, n), 0);
+        const int status = status_of(reply_of(text));
+
+        if (status != 400)
+            fail_msg("%zu bytes, %d lines: %d", len, n, status);
+    }
+    close_server();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_number_of_lines),
         cmocka_unit_test(zeros_in_the_request_line),
         cmocka_unit_test(request_lines_that_lack_something),
+        cmocka_unit_test(continued_lines_before_other_bytes),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
