@@ -296,29 +296,37 @@ static enum status parse_values(const struct setting *s, const char *text,
                                 struct err *err)
 {
     const bool is_choice = s->type == SETTING_TYPE_CHOICE;
+    const int most = !is_choice   ? SETTING_MAX_LIST
+                     : s->n_swept ? s->n_swept
+                                  : s->choices->n;
     struct parse_list words = {.what = what, .text = text};
     enum status st = ST_OK;
-    char known[100];
+    char known[100] = "";
 
-    fresh->v = malloc(SETTING_MAX_LIST * sizeof *fresh->v);
+    fresh->v = malloc((size_t)most * sizeof *fresh->v);
     if (!fresh->v)
         return err_set(err, ST_NO_MEMORY, "no memory for a list");
+    if (is_choice)
+        choice_list(s->choices, most, known, sizeof known);
     while (parse_item(&words, &st, err)) {
         int v = 0;
         size_t i = 0;
 
-        st = is_choice ? choice_parse(s->choices, words.item, what, &v, err)
-                       : parse_hundredths(s, words.item, what, &v, err);
-        if (st == ST_OK && is_choice && s->n_swept && v >= s->n_swept)
+        if (is_choice && words.n > most)
+            st = err_set(err, ST_USAGE, "%s: '%s' names more than %s", what, text,
+                         known);
+        else
+            st = is_choice ? choice_parse(s->choices, words.item, what, &v, err)
+                           : parse_hundredths(s, words.item, what, &v, err);
+        if (st == ST_OK && is_choice && v >= most)
             st = err_set(
                 err, ST_USAGE,
                 "%s: a sweep does not take '%s', only %s; bench decode takes it", what,
-                words.item, choice_list(s->choices, s->n_swept, known, sizeof known));
+                words.item, known);
         while (i < fresh->n && fresh->v[i] != v)
             i++;
-        if (st == ST_OK && i == SETTING_MAX_LIST)
-            st = err_set(err, ST_USAGE, "%s: more than %d values", what,
-                         SETTING_MAX_LIST);
+        if (st == ST_OK && i == (size_t)most)
+            st = err_set(err, ST_USAGE, "%s: more than %d values", what, most);
         if (st == ST_OK && i == fresh->n)
             fresh->v[fresh->n++] = v;
     }
