@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "engine/base/status.h"
 
@@ -25,6 +26,12 @@ enum status infile_open(FILE **f, uint64_t *bytes, const char *path, uint64_t ma
 /* Its text, malloc'ed, with a zero behind it. Errors: the same, ST_NO_MEMORY. */
 enum status infile_read(char **text, size_t *len, const char *path, size_t max,
                         struct err *err);
+
+/* Whether both are of one file. */
+static inline bool infile_is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
 
 /* Whether there is something at path. Error: ST_IO, where that cannot be found out:
  * what may be there must not be overwritten. */

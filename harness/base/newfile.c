@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/base/infile.h"
 #include "engine/base/invoker.h"
 #include "harness/base/hash.h"
 
@@ -39,11 +40,6 @@ static bool is_other(const char *path)
            (!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
 }
 
-static bool is_same(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
 /* Opens the pipe or device that is there. If others put something else into its place
  * while it is opened, a link to a file for example, nothing is made, cut or written. */
 static int open_other(const char *path)
@@ -55,9 +51,9 @@ static int open_other(const char *path)
         return -1;
     why = invoker_check(path);
     fd = why ? -1 : open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
-    if (fd >= 0 &&
-        (fstat(fd, &opened) || S_ISREG(opened.st_mode) || !is_same(&opened, &there) ||
-         lstat(path, &after) || !is_same(&after, &name))) {
+    if (fd >= 0 && (fstat(fd, &opened) || S_ISREG(opened.st_mode) ||
+                    !infile_is_same(&opened, &there) || lstat(path, &after) ||
+                    !infile_is_same(&after, &name))) {
         close(fd);
         why = EBUSY;
         fd = -1;

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/base/infile.h"
 #include "harness/base/array.h"
 
 enum status path_list_add(struct path_list *list, const char *path, struct err *err)
@@ -44,8 +45,7 @@ static bool same_file(const struct stat *a, const char *path)
 {
     struct stat b;
 
-    return !stat(path, &b) && S_ISREG(b.st_mode) && a->st_dev == b.st_dev &&
-           a->st_ino == b.st_ino;
+    return !stat(path, &b) && S_ISREG(b.st_mode) && infile_is_same(a, &b);
 }
 
 static enum status check_name(const struct path_list *inputs, const char *name,

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/base/infile.h"
+
 #define MAX_FILES 64 /* of one process; more are used unlocked */
 
 static struct used {
@@ -18,17 +20,12 @@ static struct used {
 } used[MAX_FILES];
 static size_t n_used;
 
-static bool is_same(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
 /* Whether the locked file still has its name: who had the lock may have removed it. */
 static bool has_name(int fd, const char *path, struct stat *mine)
 {
     struct stat there;
 
-    return !fstat(fd, mine) && !stat(path, &there) && is_same(mine, &there);
+    return !fstat(fd, mine) && !stat(path, &there) && infile_is_same(mine, &there);
 }
 
 bool model_use(const char *path)
@@ -41,7 +38,7 @@ bool model_use(const char *path)
         return false;
     const bool there = has_name(fd, path, &mine);
     for (size_t i = 0; there && i < n_used; i++)
-        known |= is_same(&used[i].st, &mine);
+        known |= infile_is_same(&used[i].st, &mine);
     if (!there || known || flock(fd, LOCK_SH | LOCK_NB) || !has_name(fd, path, &mine)) {
         close(fd);
         return known;
@@ -56,7 +53,7 @@ bool model_use(const char *path)
 static void end_use(const struct stat *st)
 {
     for (size_t i = 0; i < n_used; i++)
-        if (is_same(&used[i].st, st)) {
+        if (infile_is_same(&used[i].st, st)) {
             close(used[i].fd);
             used[i] = used[--n_used];
             return;
