@@ -206,8 +206,8 @@ static enum status parse_options(struct simulation *s, const struct research_opt
         return err_set(err, ST_USAGE, "--gates %llu is more than ten million",
                        (unsigned long long)o->n);
     if (o->threads)
-        st =
-            parse_integer(o->threads, "--threads", 1, THREAD_POOL_MAX, &n_threads, err);
+        st = parse_count(o->threads, "--threads", "", 1, THREAD_POOL_MAX, &n_threads,
+                         err);
     if (o->margin && st == ST_OK)
         st = parse_percent(o->margin, "--margin", 1e-4, 0.5, &s->rule.margin, err);
     s->n_threads = n_threads < 1 ? 1 : (int)n_threads;

@@ -165,8 +165,8 @@ enum status research_record_trace(const struct research_options *o, struct err *
         return err_set(err, ST_USAGE, "--turns %zu is outside %d..%d", plan.n_turns,
                        GATE_TRACE_MIN, GATE_TRACE_MAX);
     if (o->threads)
-        st =
-            parse_integer(o->threads, "--threads", 1, THREAD_POOL_MAX, &n_threads, err);
+        st = parse_count(o->threads, "--threads", "", 1, THREAD_POOL_MAX, &n_threads,
+                         err);
     plan.session.setup.n_threads = (int)n_threads;
     return st ? st : gate_trace_record(&plan, err);
 }

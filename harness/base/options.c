@@ -176,8 +176,8 @@ static enum status store(const struct opt *o, const char *text, struct err *err)
         *(const char **)o->dst = text;
         return ST_OK;
     case OPT_KIND_INT:
-        if (parse_integer(text, what, (long long)o->min, (long long)o->max, &integer,
-                          err))
+        if (parse_count(text, what, "", (long long)o->min, (long long)o->max, &integer,
+                        err))
             return ST_USAGE;
         *(int *)o->dst = (int)integer;
         return ST_OK;

@@ -31,12 +31,6 @@ enum status parse_count(const char *text, const char *what, const char *unit,
     return ST_OK;
 }
 
-enum status parse_integer(const char *text, const char *what, long long min,
-                          long long max, long long *out, struct err *err)
-{
-    return parse_count(text, what, "", min, max, out, err);
-}
-
 enum status parse_u64(const char *text, const char *what, uint64_t *out,
                       struct err *err)
 {

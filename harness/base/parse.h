@@ -22,10 +22,7 @@
 /* Limit of a list of numbers: a range names thousands in a few bytes. */
 #define PARSE_MAX_INTS (1 << 20)
 
-enum status parse_integer(const char *text, const char *what, long long min,
-                          long long max, long long *out, struct err *err);
-/* Like the function above, with a unit in the plural for messages: "5000 threads are
- * outside 1..1024"; "": none. */
+/* unit: a plural for messages, "5000 threads are outside 1..1024"; "": none. */
 enum status parse_count(const char *text, const char *what, const char *unit,
                         long long min, long long max, long long *out, struct err *err);
 /* "1,2,4" and "1-4". */

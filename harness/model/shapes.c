@@ -130,7 +130,7 @@ static enum status to_count(const char *text, const char *what, uint32_t *out,
 {
     long long v;
 
-    if (parse_integer(text, what, 1, UINT32_MAX, &v, err))
+    if (parse_count(text, what, "", 1, UINT32_MAX, &v, err))
         return ST_INPUT;
     *out = (uint32_t)v;
     return ST_OK;

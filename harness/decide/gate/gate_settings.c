@@ -132,8 +132,8 @@ static enum status set_key(const struct gate_key *key, void *field, const char *
         *(bool *)field = !strcasecmp(text, "true");
         return ST_OK;
     case KEY_COUNT:
-        if (parse_integer(text, what, (long long)key->min, (long long)key->max, &v,
-                          err) == ST_OK)
+        if (parse_count(text, what, "", (long long)key->min, (long long)key->max, &v,
+                        err) == ST_OK)
             *(int *)field = (int)v;
         return err->code;
     case KEY_SHARE:

@@ -57,7 +57,7 @@ static enum status convert(void *to, const void *from, const char *what,
     text_harmless(c->date, sizeof c->date, text->date);
     if (!c->name[0])
         return err_set(err, ST_USAGE, "%s has no name", what);
-    if (parse_integer(text->cores, what, 1, 4096, &n_cores, err) ||
+    if (parse_count(text->cores, what, "", 1, 4096, &n_cores, err) ||
         parse_double(text->peak_gbps, what, 1e-3, 1e6, &c->peak_gbps, err) ||
         to_speed(text->core_gbps, what, 1e6, &c->core_gbps, err) ||
         to_speed(text->gops, what, 1e9, &c->gops, err))

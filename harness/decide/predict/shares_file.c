@@ -61,8 +61,8 @@ static enum status convert(void *to, const void *from, const char *what,
     if (s->format == KERN_N_FMT)
         return err_set(err, ST_USAGE, "%s: '%s' is no weight format", what,
                        text->format);
-    if (parse_integer(text->threads, what, 1, 1024, &n_threads, err) ||
-        parse_integer(text->n, what, 1, 1 << 20, &n, err) ||
+    if (parse_count(text->threads, what, "", 1, 1024, &n_threads, err) ||
+        parse_count(text->n, what, "", 1, 1 << 20, &n, err) ||
         parse_double(text->lo, what, 1e-6, MAX_SHARE, &s->lo, err) ||
         parse_double(text->median, what, s->lo, MAX_SHARE, &s->median, err) ||
         parse_double(text->hi, what, s->median, MAX_SHARE, &s->hi, err))

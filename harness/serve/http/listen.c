@@ -54,7 +54,7 @@ static enum status split(struct place *p, const char *where, struct err *err)
         return no_place(where, err);
     if (end > host)
         snprintf(p->host, sizeof p->host, "%.*s", (int)(end - host), host);
-    if (port && parse_integer(port, "--listen, the port", 0, 65535, &number, err))
+    if (port && parse_count(port, "--listen, the port", "", 0, 65535, &number, err))
         return err->code;
     if (port)
         p->port = (int)number;
