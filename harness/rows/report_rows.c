@@ -48,6 +48,17 @@ int64_t row_context(const struct row *r)
     return is_beyond && !(r->kv_window > 0) ? r->model_ctx : r->ctx;
 }
 
+const char *row_doubt(const struct row *r)
+{
+    const enum row_trust trust = row_trust(r);
+
+    return trust == ROW_GOOD      ? ""
+           : trust == ROW_PARTIAL ? "partial: few samples"
+           : trust == ROW_FAILED  ? row_failure(r)
+           : *r->validity         ? r->validity
+                                  : "doubtful";
+}
+
 void row_point_text(char *buf, size_t cap, const struct row *r)
 {
     if (r->kind == POINT_PREFILL)

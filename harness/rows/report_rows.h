@@ -39,6 +39,9 @@ enum row_trust row_trust(const struct row *r);
  * too. 0: not known. */
 int64_t row_needed_bytes(const struct row *r);
 
+/* What makes the figure doubtful, or the status without one; "": nothing. */
+const char *row_doubt(const struct row *r);
+
 /* "decode at 0", "prefill 512", "load, 4 users". */
 void row_point_text(char *buf, size_t cap, const struct row *r);
 

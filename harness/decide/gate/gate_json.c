@@ -31,7 +31,6 @@ struct member {
 };
 
 static const char *const verdict_words[] = {"open", "pass", "fail", "inconclusive"};
-static const char *const end_words[] = {"clear", "budget", "looks", "interrupted"};
 static const char *const mode_words[] = {"ab", "baseline"};
 
 #define MEMBER_TEXT(type, name)                                                     \
@@ -51,7 +50,7 @@ static const char *const mode_words[] = {"ab", "baseline"};
 static const struct member result_members[] = {
     MEMBER_WORD(gate_result, mode, mode_words),
     MEMBER_WORD(gate_result, verdict, verdict_words),
-    MEMBER_WORD(gate_result, end, end_words),
+    MEMBER_WORD(gate_result, end, gate_end_words),
     MEMBER_TEXT(gate_result, when),
     MEMBER_TEXT(gate_result, cpu),
     MEMBER_TEXT(gate_result, model),

@@ -10,6 +10,8 @@
 #include "harness/base/format.h"
 #include "harness/decide/gate/gate_report.h"
 
+const char *const gate_end_words[] = {"clear", "budget", "looks", "interrupted"};
+
 const char *gate_verdict_word(enum gate_verdict verdict)
 {
     static const char *const words[] = {"inconclusive", "pass", "fail", "inconclusive"};

@@ -25,6 +25,7 @@ enum gate_end {
     GATE_END_INTERIM,    /* the last interim analysis was passed */
     GATE_END_INTERRUPTED /* the verdict is inconclusive */
 };
+extern const char *const gate_end_words[GATE_END_INTERRUPTED + 1]; /* as stored */
 
 /* One of the two sides: a program, or stored rows. */
 struct gate_side {

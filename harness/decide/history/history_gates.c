@@ -72,16 +72,6 @@ static void copy(char *buf, size_t cap, const char *text)
     snprintf(buf, cap, "%s", text);
 }
 
-static const char *end_word(enum gate_end end)
-{
-    static const char *const words[] = {[GATE_END_CLEAR] = "clear",
-                                        [GATE_END_BUDGET] = "budget",
-                                        [GATE_END_INTERIM] = "looks",
-                                        [GATE_END_INTERRUPTED] = "interrupted"};
-
-    return words[end];
-}
-
 static void set_id(struct history_gate *g, uint64_t id)
 {
     snprintf(g->gate, sizeof g->gate, "%016llx", (unsigned long long)id);
@@ -102,7 +92,7 @@ static uint64_t describe(struct history_gate *g, const struct gate_result *r,
     set_id(g, id);
     copy(g->utc, sizeof g->utc, r->when);
     copy(g->mode, sizeof g->mode, r->mode == GATE_MODE_AB ? "ab" : "baseline");
-    copy(g->end, sizeof g->end, end_word(r->end));
+    copy(g->end, sizeof g->end, gate_end_words[r->end]);
     copy(g->verdict, sizeof g->verdict, gate_verdict_word(r->verdict));
     copy(g->machine, sizeof g->machine, machine);
     copy(g->host, sizeof g->host, r->host);

@@ -44,22 +44,6 @@ static void put_cell(FILE *f, const char *text)
     fputs(" |", f);
 }
 
-/* What makes the figure doubtful. */
-static const char *remark(const struct row *r)
-{
-    switch (row_trust(r)) {
-    case ROW_FAILED:
-        return row_failure(r);
-    case ROW_PARTIAL:
-        return "partial";
-    case ROW_DISTURBED:
-        return r->validity[0] ? r->validity : "doubtful";
-    case ROW_GOOD:
-        break;
-    }
-    return "";
-}
-
 static void put_figures(FILE *f, const struct row *r)
 {
     const bool has_figure = row_trust(r) != ROW_FAILED;
@@ -98,7 +82,7 @@ static void put_markdown(FILE *f, const struct item *item)
         format_bytes(text, sizeof text, (uint64_t)row_needed_bytes(r));
     put_cell(f, text);
     put_cell(f, row_trust(r) == ROW_FAILED ? "" : row_limiter_text(r));
-    put_cell(f, remark(r));
+    put_cell(f, row_doubt(r));
     fputc('\n', f);
 }
 

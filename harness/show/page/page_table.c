@@ -71,11 +71,7 @@ static void put_doubt(FILE *f, const struct row *r, const struct launches *l)
     const size_t n_used = l->n_used ? l->n_used : 1;
 
     fprintf(f, "<td class=\"doubt %s\">", styles[trust]);
-    html_put(f, trust == ROW_GOOD      ? "none"
-                : trust == ROW_PARTIAL ? "partial: few samples"
-                : trust == ROW_FAILED  ? row_failure(r)
-                : *r->validity         ? r->validity
-                                       : "doubtful");
+    html_put(f, trust == ROW_GOOD ? "none" : row_doubt(r));
     fputs("<small>", f);
     if (l->n_left_out)
         html_printf(f, "%zu of %zu launches", n_used, n_used + l->n_left_out);
