@@ -43,6 +43,10 @@ extern const struct plot_style svg_frame, svg_grid;
 
 void svg_begin(const struct svg *s);
 void svg_put_escaped(FILE *f, const char *text);
+
+/* Calls put with each character, of n bytes; what is no UTF-8 is U+FFFD. */
+void svg_each_char(FILE *f, const char *text,
+                   void (*put)(FILE *f, const char *c, size_t n));
 void svg_text(const struct svg *s, const struct svg_text *at, const char *text);
 
 void svg_line(const struct svg *s, double x1, double y1, double x2, double y2,

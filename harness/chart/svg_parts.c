@@ -16,24 +16,35 @@ const struct plot_style svg_grid = {.color = PLOT_FAINT, .width = 1};
 
 /* ---- texts ----------------------------------------------------------------------- */
 
+void svg_each_char(FILE *f, const char *text,
+                   void (*put)(FILE *f, const char *c, size_t n))
+{
+    for (size_t left = strlen(text), n; left; text += n, left -= n) {
+        const int len = utf8_char_len(text, left);
+
+        n = len > 0 ? (size_t)len : 1;
+        if (len > 0)
+            put(f, text, n);
+        else
+            put(f, "\xef\xbf\xbd", 3);
+    }
+}
+
+static void put_escaped(FILE *f, const char *c, size_t n)
+{
+    if (utf8_control(c, (int)n))
+        fputc(' ', f);
+    else if (*c == '\'') /* as gnuplot.c has to write it */
+        fputs("\xe2\x80\x99", f);
+    else if (n == 1 && strchr("&<>\"", *c))
+        fprintf(f, "&#%d;", *c);
+    else
+        fwrite(c, 1, n, f);
+}
+
 void svg_put_escaped(FILE *f, const char *text)
 {
-    for (size_t left = strlen(text); left;) {
-        const int n = utf8_char_len(text, left);
-
-        if (n <= 0)
-            fputs("\xef\xbf\xbd", f);
-        else if (utf8_control(text, n))
-            fputc(' ', f);
-        else if (*text == '\'') /* as gnuplot.c has to write it */
-            fputs("\xe2\x80\x99", f);
-        else if (n == 1 && strchr("&<>\"", *text))
-            fprintf(f, "&#%d;", *text);
-        else
-            fwrite(text, 1, (size_t)n, f);
-        text += n > 0 ? n : 1;
-        left -= n > 0 ? (size_t)n : 1;
-    }
+    svg_each_char(f, text, put_escaped);
 }
 
 static unsigned text_rgb(int color)

@@ -10,7 +10,7 @@
 #include "engine/base/utf8.h"
 #include "harness/chart/svg.h"
 
-static void put_char(FILE *f, const char *c, int n)
+static void put_char(FILE *f, const char *c, size_t n)
 {
     static const char *const escapes['>' + 1] = {['&'] = "&amp;",
                                                  ['<'] = "&lt;",
@@ -19,28 +19,20 @@ static void put_char(FILE *f, const char *c, int n)
                                                  ['\''] = "&#39;"};
     const unsigned char first = (unsigned char)*c;
 
-    if (first <= '>' && escapes[first])
+    /* U+FFFE and U+FFFF are refused by readers of XML */
+    if (!strncmp(c, "\xef\xbf\xbe", 3) || !strncmp(c, "\xef\xbf\xbf", 3))
+        fputs("\xef\xbf\xbd", f);
+    else if (utf8_control(c, (int)n))
+        fputc(' ', f);
+    else if (first <= '>' && escapes[first])
         fputs(escapes[first], f);
     else
-        fwrite(c, 1, (size_t)n, f);
+        fwrite(c, 1, n, f);
 }
 
 void html_put(FILE *f, const char *text)
 {
-    for (size_t left = strlen(text); left;) {
-        const int n = utf8_char_len(text, left);
-
-        /* U+FFFE and U+FFFF are refused by readers of XML */
-        if (n <= 0 || !strncmp(text, "\xef\xbf\xbe", 3) ||
-            !strncmp(text, "\xef\xbf\xbf", 3))
-            fputs("\xef\xbf\xbd", f);
-        else if (utf8_control(text, n))
-            fputc(' ', f);
-        else
-            put_char(f, text, n);
-        text += n > 0 ? n : 1;
-        left -= n > 0 ? (size_t)n : 1;
-    }
+    svg_each_char(f, text, put_char);
 }
 
 void html_put_in(FILE *f, const char *before, const char *text, const char *after)
@@ -61,24 +53,22 @@ void html_printf(FILE *f, const char *fmt, ...)
     html_put(f, text);
 }
 
+static void put_json_char(FILE *f, const char *c, size_t n)
+{
+    const unsigned control = utf8_control(c, (int)n);
+
+    if (!strncmp(c, "\xef\xbf\xbd", 3))
+        fputs("\\ufffd", f);
+    else if (control || (n == 1 && strchr("\"\\<>&'/", *c)))
+        fprintf(f, "\\u%04x", control ? control : (unsigned)*c);
+    else
+        fwrite(c, 1, n, f);
+}
+
 void html_put_json(FILE *f, const char *text)
 {
     fputc('"', f);
-    for (size_t left = strlen(text); left;) {
-        const int n = utf8_char_len(text, left);
-        const unsigned control = n > 0 ? utf8_control(text, n) : 0;
-
-        if (n <= 0)
-            fputs("\\ufffd", f);
-        else if (control)
-            fprintf(f, "\\u%04x", control);
-        else if (n == 1 && strchr("\"\\<>&'/", *text))
-            fprintf(f, "\\u%04x", (unsigned)*text);
-        else
-            fwrite(text, 1, (size_t)n, f);
-        text += n > 0 ? n : 1;
-        left -= n > 0 ? (size_t)n : 1;
-    }
+    svg_each_char(f, text, put_json_char);
     fputc('"', f);
 }
 
