@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "harness/base/order.h"
+#include "harness/stats/stats.h"
 
 enum roof { ROOF_NONE, ROOF_MEMORY, ROOF_ARITHMETIC };
 
@@ -84,13 +85,6 @@ static size_t reference_rank(size_t n)
     return (n >= 3 && quartile == n ? n - 1 : quartile) - 1;
 }
 
-static int by_value(const void *x, const void *y)
-{
-    const double a = *(const double *)x, b = *(const double *)y;
-
-    return (a > b) - (a < b);
-}
-
 /* ---- one row --------------------------------------------------------------------- */
 
 /* The reference for r among rows[n_rows]; 0: no memory. */
@@ -107,7 +101,7 @@ static double reference_for(const struct row *r, const struct row *rows, size_t 
     for (size_t i = 0; i < n_rows; i++)
         if (holds_for(r, &rows[i], roof))
             v[n++] = roof_value(&rows[i], roof);
-    qsort(v, n, sizeof *v, by_value);
+    qsort(v, n, sizeof *v, stats_compare);
     reference = v[reference_rank(n)];
     free(v);
     return reference;
@@ -153,7 +147,7 @@ double roof_best(const struct row *r, const struct row *const *rows, size_t n,
             if (roof_value(r, roof) > 0 && holds_for(r, rows[i], roof) &&
                 is_valid(rows[i]) == valid)
                 v[n_values++] = roof_value(rows[i], roof);
-        qsort(v, n_values, sizeof *v, by_value);
+        qsort(v, n_values, sizeof *v, stats_compare);
         if (n_values) /* a disturbance makes none higher */
             best = valid ? best_of(v, n_values) : v[n_values - 1];
         *doubtful = !valid;
@@ -209,7 +203,7 @@ static void count_begin(struct counted *c, struct row **rows, size_t n, enum roo
 {
     for (size_t i = 0; i < n; i++)
         c->value[i] = roof_value(rows[i], roof);
-    qsort(c->value, n, sizeof *c->value, by_value);
+    qsort(c->value, n, sizeof *c->value, stats_compare);
     memset(c->tree, 0, (n + 1) * sizeof *c->tree);
     c->n = n;
     c->n_added = 0;
@@ -217,7 +211,7 @@ static void count_begin(struct counted *c, struct row **rows, size_t n, enum roo
 
 static void count_add(struct counted *c, double value)
 {
-    const double *at = bsearch(&value, c->value, c->n, sizeof value, by_value);
+    const double *at = bsearch(&value, c->value, c->n, sizeof value, stats_compare);
 
     for (size_t i = (size_t)(at - c->value) + 1; i <= c->n; i += i & -i)
         c->tree[i]++;

@@ -29,7 +29,7 @@
  * standard deviation. */
 #define MAD_TO_SIGMA 1.4826
 
-static int compare(const void *a, const void *b)
+int stats_compare(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
 
@@ -38,7 +38,7 @@ static int compare(const void *a, const void *b)
 
 void stats_sort(double *v, size_t n)
 {
-    qsort(v, n, sizeof *v, compare);
+    qsort(v, n, sizeof *v, stats_compare);
 }
 
 double stats_quantile_sorted(const double *v, size_t n, double q)

@@ -39,6 +39,8 @@ void stats_sort(double *v, size_t n);
  * between order statistics (Hyndman & Fan type 7). */
 double stats_quantile_sorted(const double *v, size_t n, double q);
 
+int stats_compare(const void *a, const void *b); /* of doubles, for qsort() */
+
 double stats_median(const double *v, size_t n, double *scratch /* [n] */);
 
 /* Everything above. v[n] is not changed; scratch[n] is. n = 0 gives zeros, and NaN

@@ -211,7 +211,7 @@ void embed_sizes(struct session_params *params, const struct embed_texts *t,
     }
 }
 
-static void normalise(float *v, size_t n)
+void embed_normalise(float *v, size_t n)
 {
     double sum = 0;
 
@@ -246,7 +246,7 @@ static enum status take_texts(struct run *r, const struct embed_texts *t, size_t
 
             memcpy(v, slm_vector(r->m, at + k), r->n * sizeof *v);
             if (r->normalise)
-                normalise(v, r->n);
+                embed_normalise(v, r->n);
         }
         at += n_vectors;
         st = r->take(r->arg, first + i, r->vectors, n_vectors, r->n, err);

@@ -70,6 +70,9 @@ void embed_sizes(struct session_params *params, const struct embed_texts *t,
 typedef enum status embed_take_fn(void *arg, size_t text, const float *vectors,
                                   size_t n_vectors, size_t n, struct err *err);
 
+/* v[n] divided by its length. */
+void embed_normalise(float *v, size_t n);
+
 /* The vectors of all texts, divided by their length if `normalise`, with a progress
  * line. Errors: those of slm_embed() and take(), ST_INTERRUPTED, ST_NO_MEMORY. */
 enum status embed_run(struct slm *m, const struct embed_texts *t,

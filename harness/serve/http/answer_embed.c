@@ -5,12 +5,12 @@
  * Source: OpenAI's API reference (embeddings): base64 is of little-endian float32.
  */
 #include <endian.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/tokenizer/tokenizer.h"
 #include "harness/base/format.h"
+#include "harness/measure/session/embed.h"
 #include "harness/serve/http/answer_impl.h"
 
 /* ---- texts ----------------------------------------------------------------------- */
@@ -114,12 +114,7 @@ static void put_base64(struct textbuf *out, const unsigned char *bytes, size_t n
 /* The first n numbers, divided by their length. */
 static void put_vector(struct textbuf *out, float *v, int n, bool base64)
 {
-    double sum = 0;
-
-    for (int i = 0; i < n; i++)
-        sum += (double)v[i] * (double)v[i];
-    for (int i = 0; sum > 0 && i < n; i++)
-        v[i] = (float)((double)v[i] / sqrt(sum));
+    embed_normalise(v, (size_t)n);
     textbuf_puts(out, base64 ? "\"" : "[");
     for (int i = 0; !base64 && i < n; i++)
         textbuf_printf(out, "%s%.9g", i ? "," : "", (double)v[i]);
