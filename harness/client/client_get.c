@@ -28,7 +28,7 @@ enum status load_client_get(const char *url, const char *key, double seconds,
 #include <string.h>
 
 #include "harness/base/program.h"
-#include "harness/client/client_curl.h"
+#include "harness/client/client_internal.h"
 
 enum status load_client_check(struct err *err)
 {

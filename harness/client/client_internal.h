@@ -11,7 +11,15 @@
 #include "harness/client/client.h"
 
 #ifdef SLM_HAVE_CURL
-#include "harness/client/client_curl.h"
+#include <curl/curl.h>
+
+/* libcurl's options of all requests, also those of client_get.c: the URL, our name,
+ * HTTP/1.1, no proxy, no redirects. Error: ST_NO_MEMORY. */
+enum status client_set_common(CURL *easy, const char *url, struct err *err);
+
+/* A line more of the header, or the one with the key (NULL: none). False: no memory. */
+bool client_add_line(struct curl_slist **list, const char *line);
+bool client_add_key(struct curl_slist **list, const char *key);
 
 struct slot {
     struct client *client;

@@ -122,18 +122,34 @@ enum status sweep_dir_open_file(const struct sweep_dir *dir, const char *name,
     return *fd < 0 ? invoker_fail(path, errno, err) : ST_OK;
 }
 
-static enum status write_headers(struct sweep_dir *dir, struct err *err)
+/* A row as a line; row NULL: the header. NULL: no memory. */
+static char *line_text(const struct row *row, size_t *len)
 {
     char *text = NULL;
-    size_t len = 0;
-    FILE *f = open_memstream(&text, &len);
-    enum status status;
+    FILE *f = open_memstream(&text, len);
 
     if (!f)
-        return err_set(err, ST_NO_MEMORY, "no memory for a header line");
-    row_csv_header(f);
+        return NULL;
+    if (row)
+        row_csv_write(f, row);
+    else
+        row_csv_header(f);
     fclose(f);
-    status = append_text(dir, dir->csv, "sweep.csv", text, len, err);
+    return text;
+}
+
+static enum status no_header(struct err *err)
+{
+    return err_set(err, ST_NO_MEMORY, "no memory for a header line");
+}
+
+static enum status write_headers(struct sweep_dir *dir, struct err *err)
+{
+    size_t len = 0;
+    char *text = line_text(NULL, &len);
+    enum status status =
+        text ? append_text(dir, dir->csv, "sweep.csv", text, len, err) : no_header(err);
+
     if (status == ST_OK)
         status = append_text(dir, dir->samples, SAMPLES_CSV, SAMPLES_HEADER,
                              strlen(SAMPLES_HEADER), err);
@@ -160,24 +176,12 @@ static char *samples_text(const struct row *row, const struct point_samples *sam
     return text;
 }
 
-static char *row_line(const struct row *row, size_t *len)
-{
-    char *text = NULL;
-    FILE *f = open_memstream(&text, len);
-
-    if (!f)
-        return NULL;
-    row_csv_write(f, row);
-    fclose(f);
-    return text;
-}
-
 enum status sweep_dir_append(struct sweep_dir *dir, const struct row *row,
                              const struct point_samples *samples, struct err *err)
 {
     size_t n_samples = 0, n_row = 0;
     char *samples_csv = samples_text(row, samples, &n_samples);
-    char *row_csv = row_line(row, &n_row);
+    char *row_csv = line_text(row, &n_row);
     struct row *grown = realloc(dir->rows, (dir->n_rows + 1) * sizeof *grown);
     enum status status = ST_OK;
 
@@ -210,13 +214,11 @@ static enum status take_lock(struct sweep_dir *dir, struct err *err)
  * and has no row: it is in nobody's way. */
 static enum status check_unused(const char *dir, struct err *err)
 {
-    char path[600];
-    char *header = NULL;
+    char path[600], *header;
     size_t len = 0;
     struct stat info;
     bool exists;
     enum status st;
-    FILE *f;
 
     snprintf(path, sizeof path, "%s/sweep.csv", dir);
     st = infile_exists(&exists, path, err);
@@ -224,11 +226,9 @@ static enum status check_unused(const char *dir, struct err *err)
         return st;
     if (stat(path, &info))
         return err_set_errno(err, ST_IO, "cannot look at %s", path);
-    f = open_memstream(&header, &len);
-    if (!f)
-        return err_set(err, ST_NO_MEMORY, "no memory for a header line");
-    row_csv_header(f);
-    fclose(f);
+    header = line_text(NULL, &len);
+    if (!header)
+        return no_header(err);
     free(header);
     snprintf(path, sizeof path, "%s/machine.json", dir);
     st = infile_exists(&exists, path, err);
@@ -350,16 +350,13 @@ static enum status clean_samples(struct sweep_dir *dir, struct err *err)
  * rows: they would stand under the wrong names. Its header line may be cut short. */
 static enum status check_columns(const struct sweep_dir *dir, struct err *err)
 {
-    char *expected = NULL, *found = NULL;
     size_t len = 0;
+    char *expected = line_text(NULL, &len), *found = NULL;
     char path[600];
-    FILE *f = open_memstream(&expected, &len);
     ssize_t n = -1;
 
-    if (!f)
-        return err_set(err, ST_NO_MEMORY, "no memory for a header line");
-    row_csv_header(f);
-    fclose(f);
+    if (!expected)
+        return no_header(err);
     file_path(dir, "sweep.csv", path, sizeof path);
     found = malloc(len + 1);
     if (found)

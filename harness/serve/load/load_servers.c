@@ -4,6 +4,8 @@
  */
 #include "harness/serve/load/load_servers.h"
 
+#include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -12,9 +14,9 @@
 #include "engine/base/clock.h"
 #include "engine/base/random.h"
 #include "harness/base/format.h"
+#include "harness/base/textfile.h"
 #include "harness/machine/measuring.h"
 #include "harness/measure/engines/launch.h"
-#include "harness/serve/load/requests.h"
 #include "harness/rows/roofs.h"
 #include "harness/measure/sweep/sweep.h"
 
@@ -30,6 +32,76 @@ struct run {
     struct topology *topo; /* NULL: nothing of it is needed */
     struct load_roof roof;
 };
+
+/* ---- requests.csv: the times of each request that counts, failed ones too -------- */
+
+/* before: size of the file, which begins with a header. A killed program may have left
+ * its last line torn: a line end completes it. */
+static char *requests_text(const struct row *row, const double *v, size_t n,
+                           off_t before, bool is_torn, size_t *len)
+{
+    static const int decimals[REQUEST_CELLS] = {6, 4, 6, 0, 6, 0};
+    char *text = NULL;
+    FILE *f = open_memstream(&text, len);
+
+    if (!f)
+        return NULL;
+    if (!before)
+        fputs(REQUESTS_HEADER, f);
+    if (is_torn)
+        fputc('\n', f);
+    for (size_t i = 0; i < n; i++) {
+        fprintf(f, strpbrk(row->point, ",\"") ? "\"%s\"" : "%s", row->point);
+        fprintf(f, ",%lld,%zu", (long long)row->attempt, i);
+        for (int k = 0; k < REQUEST_CELLS; k++) {
+            const double cell = v[i * REQUEST_CELLS + (size_t)k];
+
+            fputc(',', f);
+            if (!isnan(cell))
+                fprintf(f, "%.*f", decimals[k], cell);
+        }
+        fputc('\n', f);
+    }
+    return fclose(f) ? (free(text), NULL) : text;
+}
+
+static enum status append_to(int fd, const char *dir, const struct row *row,
+                             const double *v, size_t n, struct err *err)
+{
+    const off_t before = lseek(fd, 0, SEEK_END);
+    char last = '\n', *text;
+    size_t len = 0;
+    enum status st = ST_OK;
+
+    if (before < 0 || (before > 0 && pread(fd, &last, 1, before - 1) != 1))
+        return err_set_errno(err, ST_IO, "cannot read %s/" REQUESTS_CSV, dir);
+    text = requests_text(row, v, n, before, last != '\n', &len);
+    if (!text)
+        return err_set(err, ST_NO_MEMORY, "no memory for %zu requests", n);
+    if (!textfile_append(fd, text, len, true))
+        st = err_set_errno(err, ST_IO,
+                           "cannot write to %s/" REQUESTS_CSV
+                           " (free disk space and continue with --resume)",
+                           dir);
+    free(text);
+    return st;
+}
+
+/* Appends the requests of the row's launch to requests.csv, on disk when it returns, or
+ * none of them. v: [n][REQUEST_CELLS], NAN where a cell is empty. The row is to be
+ * written after it: if a launch occurs twice, the later one counts. */
+static enum status append_requests(const struct sweep_dir *dir, const struct row *row,
+                                   const double *v, size_t n, struct err *err)
+{
+    int fd;
+    enum status st = sweep_dir_open_file(dir, REQUESTS_CSV, O_RDWR, &fd, err);
+
+    if (st)
+        return st;
+    st = append_to(fd, sweep_dir_path(dir), row, v, n, err);
+    close(fd);
+    return st;
+}
 
 /* ---- rows ------------------------------------------------------------------------ */
 
@@ -182,7 +254,7 @@ static enum status on_row(void *arg, struct row *row,
     roof_mark(row, x->out->rows, x->out->n_rows);
     st = add_rows(x->out, row, 1, err);
     if (st == ST_OK && x->dir)
-        st = requests_append(x->dir, row, samples->requests, samples->n_requests, err);
+        st = append_requests(x->dir, row, samples->requests, samples->n_requests, err);
     if (st == ST_OK && x->dir)
         st = sweep_dir_append(x->dir, row, &samples->e2e, err);
     return st;
