@@ -145,6 +145,8 @@ static enum status read_old_entry(struct imatrix *im, FILE *f, const char *path,
         !read_int(f, 0, INT32_MAX, &n_calls) || !read_int(f, 1, max_values, &n_values))
         return damaged(path, "an entry is cut short, or larger than the file", err);
     name[len] = '\0';
+    if (strlen(name) != (size_t)len)
+        return damaged(path, "a name has a zero in it", err);
     if (imatrix_find(im, name))
         return damaged(path, "two entries have one name", err);
     st = imatrix_entry(im, &e, name, (uint64_t)n_values, 1, err);

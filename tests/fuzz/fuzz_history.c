@@ -137,20 +137,35 @@ static const char *make_database(struct bytes *b)
 
 /* ---- tables ---------------------------------------------------------------------- */
 
+static const char *run_id(const struct result_set *h, size_t i)
+{
+    return h->runs[h->run_of[i]].id;
+}
+
+/* Run by run in the order of their ids, as a database has them. */
 static char *text_of(struct result_set *h)
 {
+    const char *id = "", *next;
     char *text = NULL;
     size_t n;
     FILE *f = open_memstream(&text, &n);
 
     if (!f)
         fuzz_fail("no memory for rows");
-    for (size_t i = 0; i < h->n_rows; i++) {
-        if (h->rows[i].attempt == FIELD_NO_INT)
-            h->rows[i].attempt = 0; /* as the database has it, in its key */
-        fprintf(f, "%s,", h->runs[h->run_of[i]].id);
-        row_csv_write(f, &h->rows[i]);
-    }
+    do {
+        next = NULL;
+        for (size_t i = 0; i < h->n_rows; i++) {
+            if (strcmp(run_id(h, i), id) > 0 &&
+                (!next || strcmp(run_id(h, i), next) < 0))
+                next = run_id(h, i);
+            if (strcmp(run_id(h, i), id) != 0)
+                continue;
+            if (h->rows[i].attempt == FIELD_NO_INT)
+                h->rows[i].attempt = 0; /* as the database has it, in its key */
+            fprintf(f, "%s,", id);
+            row_csv_write(f, &h->rows[i]);
+        }
+    } while ((id = next) != NULL);
     fclose(f);
     return text;
 }

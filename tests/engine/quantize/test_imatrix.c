@@ -344,21 +344,24 @@ static void lies_are_refused(void **state)
 static void lies_of_the_older_form_are_refused(void **state)
 {
     static const struct {
-        int32_t n_entries, len, n_calls, n_values;
+        int32_t n_entries, len;
+        char name;
+        int32_t n_calls, n_values;
         float value;
         const char *message;
     } cases[] = {
-        {0, 1, 1, 1, 1, "it is neither GGUF nor the older binary form"},
-        {1 << 21, 1, 1, 1, 1, "it is neither GGUF nor the older binary form"},
-        {1, 0, 1, 1, 1, "an entry is cut short"},
-        {1, 1024, 1, 1, 1, "an entry is cut short"},
-        {1, 1, -1, 1, 1, "an entry is cut short"},
-        {1, 1, 1, 0, 1, "an entry is cut short"},
-        {1, 1, 1, 10000, 1, "an entry is cut short, or larger than the file"},
-        {1, 1, 1, 1, -1, "a value is missing, negative or no number"},
-        {1, 1, 1, 1, INFINITY, "a value is missing, negative or no number"},
-        {3, 1, 1, 1, -1, "a value is missing, negative or no number"},
-        {2, 1, 1, 1, 1, "two entries have one name"},
+        {0, 1, 'a', 1, 1, 1, "it is neither GGUF nor the older binary form"},
+        {1 << 21, 1, 'a', 1, 1, 1, "it is neither GGUF nor the older binary form"},
+        {1, 0, 'a', 1, 1, 1, "an entry is cut short"},
+        {1, 1024, 'a', 1, 1, 1, "an entry is cut short"},
+        {1, 1, 'a', -1, 1, 1, "an entry is cut short"},
+        {1, 1, 'a', 1, 0, 1, "an entry is cut short"},
+        {1, 1, 'a', 1, 10000, 1, "an entry is cut short, or larger than the file"},
+        {1, 1, 'a', 1, 1, -1, "a value is missing, negative or no number"},
+        {1, 1, 'a', 1, 1, INFINITY, "a value is missing, negative or no number"},
+        {3, 1, 'a', 1, 1, -1, "a value is missing, negative or no number"},
+        {2, 1, 'a', 1, 1, 1, "two entries have one name"},
+        {1, 1, 0, 1, 1, 1, "a name has a zero in it"},
     };
     char path[] = FILE_NAME;
 
@@ -373,7 +376,7 @@ static void lies_of_the_older_form_are_refused(void **state)
         PUT(cases[i].n_entries);
         for (int k = 0; k < 2; k++) {
             PUT(cases[i].len);
-            b[n++] = 'a';
+            b[n++] = (unsigned char)cases[i].name;
             PUT(cases[i].n_calls);
             PUT(cases[i].n_values);
             PUT(cases[i].value);
