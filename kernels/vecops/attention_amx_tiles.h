@@ -12,7 +12,7 @@
 
 #include <immintrin.h>
 
-#include "kernels/simd/simd.h"
+#include "kernels/simd/amx.h"
 
 enum {
     SIDE = 16,        /* rows of a tile, pairs of a row */
@@ -20,24 +20,10 @@ enum {
     MAX_TILES = 4,    /* of the cache at a time */
 };
 
+/* All tiles have 16 rows of 64 bytes. */
 SIMD_INLINE void tiles_begin(void)
 {
-    struct {
-        uint8_t palette, start_row, reserved[14];
-        uint16_t row_bytes[16];
-        uint8_t rows[16];
-    } config = {.palette = 1};
-
-    for (size_t i = 0; i < 8; i++) {
-        config.row_bytes[i] = 64;
-        config.rows[i] = SIDE;
-    }
-    _tile_loadconfig(&config);
-}
-
-SIMD_INLINE void tiles_end(void)
-{
-    _tile_release();
+    amx_begin(SIDE, PAIRS * sizeof(uint16_t));
 }
 
 /* The compiler does not know what loads of tiles read. */

@@ -247,7 +247,7 @@ void kern_attn_dot_bf16__amx_bf16(size_t n_panels, size_t d, const void *keys,
         dot_queries(n_panels, d, keys, smaller(n_q - q, MAX_QUERIES),
                     (const float *)query + q * stride, stride, s + q * s_stride,
                     s_stride);
-    tiles_end();
+    amx_end();
 }
 
 /* ---- mixes ----------------------------------------------------------------------- */
@@ -286,5 +286,5 @@ void kern_attn_mix_bf16__amx_bf16(size_t n, size_t d, const void *values, size_t
     for (size_t q = 0; q < n_q; q += MAX_QUERIES)
         mix_queries(n, d, values, smaller(n_q - q, MAX_QUERIES), p + q * p_stride,
                     p_stride, out + q * o_stride, o_stride);
-    tiles_end();
+    amx_end();
 }
