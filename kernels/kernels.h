@@ -334,14 +334,14 @@ typedef void kern_delta_rule_fn(size_t d, size_t n, float *s, const float *q,
  * so both are as large as 16 rows of the format. Positions that the last panel lacks
  * may hold anything.
  *
- * Of bf16, levels with products of pairs (avx512bf16, amx_bf16) round queries and
- * weights to bf16, to nearest even, and take magnitudes below 2^-126 for zero, in and
- * out. An element of a query, or a weight, is then off by at most 2^-8 of itself: a
+ * On a bf16 cache, levels with products of pairs (avx512bf16, amx_bf16) round queries
+ * and weights to bf16, to nearest even, and take magnitudes below 2^-126 for zero, in
+ * and out. An element of a query, or a weight, is then off by at most 2^-8 of itself: a
  * score by at most 2^-8 sum |query[i] key[i]|, an element of a mix by 2^-8 sum |p[t]
- * value[t]|, besides the rounding of sums as of any level. Of f16,
- * levels with tiles of bf16 (amx_bf16) split queries and weights into two bf16, and are
- * off by at most 3 * 2^-16 where those are by 2^-8; they do not multiply an infinity.
- * Other levels multiply queries and weights as they are. */
+ * value[t]|, besides the rounding of sums as of any level. On an
+ * f16 cache, levels with tiles of bf16 (amx_bf16) split queries and weights into two
+ * bf16, and are off by at most 3 * 2^-16 where those are by 2^-8; they do not multiply
+ * an infinity. Other levels multiply queries and weights as they are. */
 #define KERN_MAX_HEAD_DIM 4096
 
 /* attn_dot: scores of n_q queries (the heads that share one KV head, or several

@@ -8,7 +8,7 @@
  * products are added, high high + low high + high low; what they leave out of x y is at
  * most 2^-16 + 2^-15 of it.
  *
- * Of what is summed over, 32 are a block, and pair j is its numbers j and 16 + j. Which
+ * Sums run over blocks of 32 numbers; pair j is numbers j and 16 + j of a block. Which
  * vectors of the cache are the rows of a tile differs by operation, but a row of two
  * tiles, of high and of low parts, is always made of two vectors of 16 halves, lane by
  * lane.

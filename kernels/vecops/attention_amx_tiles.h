@@ -17,14 +17,9 @@
 enum {
     SIDE = 16,        /* rows of a tile, pairs of a row */
     PAIRS = 2 * SIDE, /* numbers of a row: a block of what is summed over */
+    ROW_BYTES = 64,   /* of a tile */
     MAX_TILES = 4,    /* of the cache at a time */
 };
-
-/* All tiles have 16 rows of 64 bytes. */
-SIMD_INLINE void tiles_begin(void)
-{
-    amx_begin(SIDE, PAIRS * sizeof(uint16_t));
-}
 
 /* The compiler does not know what loads of tiles read. */
 SIMD_INLINE void tiles_are_written(void)

@@ -242,7 +242,7 @@ void kern_attn_dot_bf16__amx_bf16(size_t n_panels, size_t d, const void *keys,
 {
     const size_t stride = q_stride / sizeof(float);
 
-    tiles_begin();
+    amx_begin(SIDE, ROW_BYTES);
     for (size_t q = 0; q < n_q; q += MAX_QUERIES)
         dot_queries(n_panels, d, keys, smaller(n_q - q, MAX_QUERIES),
                     (const float *)query + q * stride, stride, s + q * s_stride,
@@ -282,7 +282,7 @@ void kern_attn_mix_bf16__amx_bf16(size_t n, size_t d, const void *values, size_t
                                   const float *p, size_t p_stride, float *out,
                                   size_t o_stride)
 {
-    tiles_begin();
+    amx_begin(SIDE, ROW_BYTES);
     for (size_t q = 0; q < n_q; q += MAX_QUERIES)
         mix_queries(n, d, values, smaller(n_q - q, MAX_QUERIES), p + q * p_stride,
                     p_stride, out + q * o_stride, o_stride);

@@ -123,7 +123,7 @@ void kern_attn_mix_keys_f16__amx_bf16(size_t n, size_t d, size_t key_dim,
                                       const void *keys, size_t n_q, const float *p,
                                       size_t p_stride, float *out, size_t o_stride)
 {
-    tiles_begin();
+    amx_begin(SIDE, ROW_BYTES);
     for (size_t q = 0; q < n_q; q += MAX_QUERIES)
         mix_queries(n, d, key_dim, keys, smaller(n_q - q, MAX_QUERIES),
                     p + q * p_stride, p_stride, out + q * o_stride, o_stride);
