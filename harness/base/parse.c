@@ -241,7 +241,7 @@ enum status parse_words(const char *text, const char *what, const char *const *n
 
     while (parse_item(&words, &st, err)) {
         const char *word = words.item;
-        char known[300] = "";
+        char known[800] = "";
         int i;
 
         for (i = 0; i < n_names && strcasecmp(names[i], word); i++)

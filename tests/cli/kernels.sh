@@ -210,6 +210,7 @@ alone/bench kernels --quick --formats q4_0 -o four >out 2>err || code=$?
 # ---- what cannot be
 refused 2 "did you mean" kernels --formats q4_L
 refused 2 "'quux'" kernels --ops quux
+refused 2 "attn_mix_keys, all" kernels --ops quux # to the last of them
 refused 2 "'warm'" kernels --weights warm
 refused 2 "--columns: 7" kernels --columns 7
 refused 2 "'moon'" kernels --placement moon
